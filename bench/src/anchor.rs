@@ -1,5 +1,5 @@
-//! What the retention benchmark calls an anchor. Written apart from the product's own scanner, with plain regular
-//! expressions, so that the yardstick does not share the code it measures.
+//! The anchors of the retention benchmark. Independent of the product's own scanner, with plain regular expressions, so that the
+//! benchmark does not share the code it measures.
 
 use std::collections::HashSet;
 
@@ -33,7 +33,7 @@ impl AnchorFinder {
         Ok(Self { patterns: sources.iter().map(|source| Regex::new(source)).collect::<Result<_, _>>()? })
     }
 
-    /// The anchors of a text.
+    /// Returns the anchors of a text.
     pub(crate) fn find<'a>(&self, text: &'a str) -> HashSet<&'a str> {
         let mut found = HashSet::new();
         for pattern in &self.patterns {
@@ -51,7 +51,7 @@ impl AnchorFinder {
     }
 }
 
-/// Whether an anchor stands in a text as a word of its own.
+/// Whether an anchor occurs in a text as a separate word.
 pub(crate) fn stands_in(text: &str, anchor: &str) -> bool {
     let bytes = text.as_bytes();
     let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');

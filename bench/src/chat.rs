@@ -1,5 +1,5 @@
-//! `throughline chat` in a real terminal: how long it takes to its prompt beside a large record, and how much later a
-//! first token is on the screen than a bare connection has it from the same server.
+//! `throughline chat` in a real terminal: the time to its prompt with a large record, and the delay of the first token on the screen
+//! against a bare connection to the same server.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -16,16 +16,16 @@ use crate::store::{IN_FILE, START_MS, append, percentiles, told};
 use crate::store_texts::Author;
 use crate::table::Table;
 
-/// Starts that are timed.
+/// The number of timed starts.
 const STARTS: usize = 21;
-/// Questions that are timed, after some that are not.
+/// The number of timed questions, after the warm-up.
 const QUESTIONS: usize = 60;
 const WARM_UP: usize = 5;
-/// Longer than anything here takes.
+/// The timeout of every wait, longer than any measured time.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PROMPT: &str = "\u{203a} ";
 
-/// Runs the benchmark with a record that is made for it.
+/// Runs the benchmark with a generated record.
 pub(crate) fn run(program: &Path, messages: usize) -> Result<String, String> {
     let program = program
         .canonicalize()
@@ -70,7 +70,7 @@ fn doctor(program: &Path, home: &Path) -> Result<String, String> {
     Ok(said.split(':').next().unwrap_or_default().trim().to_owned())
 }
 
-/// The number a question ends with.
+/// The number at the end of a question.
 fn number_in(request: &RecordedRequest) -> usize {
     let body = request.json();
     let last = body["messages"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
@@ -78,13 +78,13 @@ fn number_in(request: &RecordedRequest) -> usize {
     said.rsplit(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-/// A terminal with the program in it.
+/// A terminal that runs the program.
 struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     output: Receiver<(Instant, Vec<u8>)>,
     seen: String,
-    /// When the last piece of it came.
+    /// The time at which the last output arrived.
     seen_at: Instant,
     _master: Box<dyn MasterPty + Send>,
 }
@@ -119,10 +119,10 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).map_err(words)
     }
 
-    /// Waits until this was written since the last time; when that was.
+    /// Waits until this text was written since the last call; returns the time.
     fn see(&mut self, text: &str) -> Result<Instant, String> {
         loop {
-            // It may have come together with what was waited for before.
+            // It may have arrived together with the text of the last call.
             if let Some(found) = self.seen.find(text) {
                 self.seen.drain(..found + text.len());
                 return Ok(self.seen_at);
@@ -194,7 +194,7 @@ fn first_tokens(
     Ok(())
 }
 
-/// What the server itself takes: the same body over a connection that stays open, up to the first token.
+/// Measures the server alone: the same body over an open connection, up to the first token.
 fn bare_connection(url: &str, body: &str) -> Result<Vec<f64>, String> {
     let host = url.trim_start_matches("http://");
     let mut connection = TcpStream::connect(host).map_err(words)?;
@@ -218,7 +218,7 @@ fn bare_connection(url: &str, body: &str) -> Result<Vec<f64>, String> {
     Ok(times)
 }
 
-/// Reads until this has come; when that was. What came behind it waits in `unread`.
+/// Reads until this text has arrived; returns the time. Text after it stays in `unread`.
 fn read_until(connection: &mut TcpStream, unread: &mut Vec<u8>, text: &str) -> Result<Instant, String> {
     let mut buffer = [0u8; 4_096];
     loop {

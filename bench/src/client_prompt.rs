@@ -1,4 +1,4 @@
-//! What a real Claude Code sends before its messages, taken from one request of its own to an upstream on this machine.
+//! The system prompt and tools of a real Claude Code, captured from one of its requests to an upstream on this machine.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use throughline_replay::ClientPrompt;
 use throughline_testkit::{Reply, Script, ScriptedUpstream};
 
-/// The model it is started with.
+/// The model with which it is started.
 const MODEL: &str = "claude-sonnet-4-5";
 
-/// Runs the program once and takes what it sent.
+/// Runs the program once and returns the captured prompt.
 #[expect(clippy::disallowed_methods, reason = "the program needs the search path to find its runtime")]
 pub(crate) fn captured(program: &Path) -> Result<ClientPrompt, String> {
     let words = |error: std::io::Error| format!("{}: {error}", program.display());

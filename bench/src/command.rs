@@ -27,17 +27,17 @@ enum Command {
         #[arg(long)]
         missing: bool,
     },
-    /// How far estimates are from the provider's own figures.
+    /// The error of estimates against the provider's counts.
     Estimate {
         /// Folder of recorded Claude Code sessions.
         folder: PathBuf,
     },
-    /// What recorded sessions cost through the managed call, against what their own client's prompts cost.
+    /// The cost of recorded sessions through the managed call, compared with their own client's prompts.
     Replay {
         /// Folder of recorded Claude Code sessions.
         folder: PathBuf,
     },
-    /// What recorded sessions cost in each mode of `economy`, against what their own client's prompts cost.
+    /// The cost of recorded sessions in each mode of `economy`, compared with their own client's prompts.
     Economy {
         /// Folder of recorded Claude Code sessions.
         folder: PathBuf,
@@ -53,14 +53,14 @@ enum Command {
         /// Take system prompt and tools from this Claude Code (target/clients/node_modules/.bin/claude) instead of texts of the same sizes.
         #[arg(long, value_name = "PROGRAM")]
         client: Option<PathBuf>,
-        /// Folder of marks, one file for each session: print what the views that were sent still hold.
+        /// Folder of marks, one file for each session: also print what the sent views contain.
         #[arg(long)]
         truth: Option<PathBuf>,
         /// The model of conversations that name none.
         #[arg(long)]
         model: Option<String>,
     },
-    /// What the gateway adds to a call, and what many open streams take.
+    /// The latency that the gateway adds to a call, and the memory of many open streams.
     Gateway {
         /// The program.
         #[arg(long, default_value = "target/release/throughline")]
@@ -75,7 +75,7 @@ enum Command {
     /// Several gateways on one PostgreSQL beside one on SQLite: calls per second and added latency; a record of a million messages on
     /// either; and with --simulate the load at which latency degrades.
     Fleet(fleet::FleetArgs),
-    /// What recorded sessions cost through the gateway, against the same requests sent directly.
+    /// The cost of recorded sessions through the gateway, compared with the same requests sent directly.
     GatewayCost {
         /// Folder of recorded Claude Code sessions.
         folder: PathBuf,
@@ -86,7 +86,7 @@ enum Command {
         #[arg(long)]
         own_model: bool,
     },
-    /// What recorded sessions cost through the gateway in each mode of `economy`, and through Headroom's proxy.
+    /// The cost of recorded sessions through the gateway in each mode of `economy`, and through Headroom's proxy.
     Beside {
         /// Folder of recorded Claude Code sessions.
         folder: PathBuf,
@@ -106,14 +106,14 @@ enum Command {
         /// Folder of marks, one file for each session.
         #[arg(long, required_unless_present = "generated")]
         truth: Option<PathBuf>,
-        /// So many generated conversations instead, of which it is known what became of every request.
+        /// Use this many generated conversations instead, in which the fate of every request is known.
         #[arg(long, value_name = "N", conflicts_with_all = ["sessions", "truth"])]
         generated: Option<u64>,
         /// The model's window, in tokens.
         #[arg(long, default_value_t = 200_000)]
         window: u64,
-        /// Compact the past so many times, in parts of equal size, instead of where the recorded client did; several
-        /// numbers, parted by commas, give a column each.
+        /// Compact the past this many times, in parts of equal size, instead of where the recorded client did; several
+        /// numbers, separated by commas, give a column each.
         #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=20))]
         parts: Vec<u64>,
         /// A setting over the defaults, for example compression.target_ratio=0.1 (repeatable).
@@ -122,7 +122,7 @@ enum Command {
         /// Measure views at these values of compression.target_tokens too.
         #[arg(long = "target", value_name = "TOKENS", value_delimiter = ',')]
         targets: Vec<u64>,
-        /// Folder of notes (NAME.md) that are played as a model's one answer and merged as the gateway merges them.
+        /// Folder of notes (NAME.md) that are used as a model's answer and merged as the gateway merges them.
         #[arg(long)]
         words: Option<PathBuf>,
         /// A Python that has the package `hermes-agent`, for a column of its rules.
@@ -134,7 +134,7 @@ enum Command {
         /// Write the notes of every column to this folder.
         #[arg(long)]
         dump: Option<PathBuf>,
-        /// Print beside the tables what must not be lost: prompts, re-reads spared, anchors, shares of the sections.
+        /// Also print the figures that must not get worse: prompts, spared re-reads, anchors, shares of the sections.
         #[arg(long)]
         floors: bool,
         /// Print figures as JSON.
@@ -160,7 +160,7 @@ enum Command {
         /// Its tokenizer, when that is not beside it.
         #[arg(long)]
         tokenizer: Option<PathBuf>,
-        /// So many generated conversations with questions in other words.
+        /// The number of generated conversations with questions in other words.
         #[arg(long, value_name = "N", default_value_t = 10)]
         generated: u64,
         /// List questions that were not answered.
@@ -169,10 +169,10 @@ enum Command {
     },
     /// The index of the record beside full-text tables of SQLite: speed, size, questions.
     Index {
-        /// So many messages.
+        /// The number of messages.
         #[arg(long, default_value_t = 1_000_000)]
         messages: usize,
-        /// Folder for the databases; they are left there and asked again by the next run.
+        /// Folder for the databases, which stay there and are used again by the next run.
         #[arg(long)]
         folder: PathBuf,
         /// Only the record.
@@ -219,7 +219,7 @@ enum Command {
         /// How many messages.
         #[arg(long, default_value_t = 1_000_000)]
         messages: usize,
-        /// Where to keep the record; a folder that goes away afterwards if none is given.
+        /// Folder for the record; without it, a temporary folder.
         #[arg(long)]
         folder: Option<PathBuf>,
     },

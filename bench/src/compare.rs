@@ -1,15 +1,15 @@
-//! Two builds of this program with the same command, run in turns: every figure of their tables with its spread.
+//! Compares two builds of this program, run in turns with the same command: every figure of their tables, with its spread.
 //!
-//! Tables are compared as text, so any command can be compared, also with a build that prints other columns: a line is
-//! known by its words, and where both builds print it with as many figures, the figures are set side by side.
+//! Tables are compared as text, so any command can be compared, even if a build prints other columns: a line is recognised by its words,
+//! and if both builds print it with the same number of figures, these are compared.
 //!
-//! Not for: gateways, where calls have to alternate within a run (`gateway --against`).
+//! Not for: gateways, whose calls must alternate within a run (`gateway --against`).
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A build: this program, and the program it measures where a command has one.
+/// A build of this program and, for some commands, of the measured program.
 pub(crate) struct Build {
     pub(crate) bench: PathBuf,
     pub(crate) program: Option<PathBuf>,
@@ -22,7 +22,7 @@ struct Line {
     figures: Vec<f64>,
 }
 
-/// Runs a command with both builds in turns, and sets their figures side by side.
+/// Runs a command with both builds in turns and compares their figures.
 pub(crate) fn run(
     before: &Build,
     program: Option<PathBuf>,
@@ -60,7 +60,7 @@ fn lines(table: &str) -> Vec<Line> {
     table.lines().filter(|line| !line.trim().is_empty()).map(line).collect()
 }
 
-/// A word counts as a figure where a number is all it is but for signs and units around it.
+/// Splits a line. A word counts as a figure if it is a number, apart from signs and units around it.
 fn line(text: &str) -> Line {
     let mut figures = Vec::new();
     let mut words = Vec::new();
@@ -79,8 +79,8 @@ fn line(text: &str) -> Line {
     Line { words: words.join(" "), figures }
 }
 
-/// Lines of the new build that the old one printed too, in their order. A line that comes several times is known by
-/// its place among those of the same words.
+/// Compares the lines of the new build that the old one also prints, in order. Lines with the same words are distinguished by their
+/// order.
 fn side_by_side(before: &[Vec<Line>], now: &[Vec<Line>]) -> String {
     let mut out = format!("{} runs each in turns: before -> now, as least to most\n\n", now.len());
     let Some(first) = now.first() else { return out };

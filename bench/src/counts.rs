@@ -1,10 +1,10 @@
-//! Counts that are the same in every run: what fixed workloads allocate and how many instructions they take.
+//! Counts that are equal in every run: the allocations and instructions of fixed workloads.
 //!
-//! Wall time on a shared machine varies by a fifth, so a regression of some percent cannot be seen in it. Here the second
-//! round of each workload is counted, after one that fills caches and pools. Parts: `workloads` what is run, `bounds` the
-//! written bounds, `instructions` the same under valgrind, `table` what is printed.
+//! Wall time on a shared machine varies by a fifth, which hides a regression of a few percent. These counts are of the second round of
+//! each workload, after one that fills caches and pools. Parts: `workloads` the workloads, `bounds` the stored bounds, `instructions`
+//! counts with valgrind, `table` the output.
 //!
-//! Not for: how long anything takes.
+//! Not for: durations.
 
 mod bounds;
 mod compaction;
@@ -47,7 +47,7 @@ struct Args {
     rounds: Option<usize>,
 }
 
-/// Runs the program. `allocations` tells what the process has allocated so far.
+/// Runs the program. `allocations` returns the allocations of the process so far.
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "printing tables is what this program does")]
 pub fn main(allocations: impl Fn() -> Allocations) -> ExitCode {
     match run(&Args::parse(), &allocations) {

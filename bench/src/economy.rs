@@ -1,5 +1,5 @@
-//! What recorded sessions cost in each mode of `economy`, against what the prompts of their own client cost by the same
-//! rules and with the same lifetime of the cache. Beside them: a threshold that is merely lower, and notes that are paid for.
+//! The cost of recorded sessions in each mode of `economy`, compared with the prompts of their own client under the same rules and with
+//! the same cache lifetime. Also measures a threshold that is merely lower, and notes that are paid for.
 
 mod memory;
 
@@ -21,24 +21,24 @@ use crate::recorded::{Recorded, read, sessions};
 use crate::takeover::sent::Marks;
 use memory::{ModeMemory, Watched};
 
-/// The window the recorded client worked in.
+/// The window of the recorded client.
 const WINDOW_TOKENS: u64 = 200_000;
-/// The plain alternative to a decision: the same threshold for everyone.
+/// The trivial alternative: the same low threshold for every session.
 const LOW_THRESHOLD_TOKENS: u64 = 70_000;
-/// What a session may cost more than without Throughline, in percent: notes by rules, notes by a model.
+/// The most a session may cost more than without Throughline, in percent: with notes by rules, with notes by a model.
 const DEARER_PERCENT: (f64, f64) = (1.0, 3.0);
-/// What may have been paid more than without Throughline after any call, in thousandths.
+/// The most that may have been paid after any call, in thousandths of the cost without Throughline.
 const WORST_PERMILLE: u64 = 1_050;
 
-/// As long as a client of the gateway waits for a model's notes.
+/// How long a gateway's client waits for a model's notes.
 const CLIENT_WAIT: Duration = Duration::from_secs(2);
 
-/// How much is printed.
+/// The detail of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// A line for each mode.
+    /// One line for each mode.
     Sums,
-    /// A line for each session too.
+    /// Also a line for each session.
     Sessions,
 }
 
@@ -67,18 +67,18 @@ impl Author {
     }
 }
 
-/// One way to save money.
+/// A mode that is measured.
 struct Policy {
     name: &'static str,
     economy: Economy,
     threshold_tokens: Option<u64>,
-    /// Whether tools of MCP servers are there.
+    /// Whether the client has tools of MCP servers.
     has_generated: bool,
-    /// What may be paid, in percent: notes by rules, notes by a model.
+    /// The most it may cost, in percent: with notes by rules, with notes by a model.
     limit_percent: Option<(f64, f64)>,
 }
 
-/// Tools come back as Anthropic's own API loads them.
+/// Deferred tools are loaded by reference, as by Anthropic's own API.
 const BY_REFERENCE: Economy = Economy { tools: ToolDeferral::ByReference, ..Economy::THRIFT };
 const PLAIN: Policy = Policy {
     name: "off",
@@ -107,7 +107,7 @@ const POLICIES: [Policy; 8] = [
     Policy { name: "thrift, no MCP tools", economy: BY_REFERENCE, has_generated: false, ..PLAIN },
 ];
 
-/// All sessions under one policy.
+/// The replays of all sessions under one policy.
 #[derive(Default)]
 struct PolicyRun {
     rows: Vec<(String, SessionReplay)>,
@@ -130,25 +130,25 @@ impl PolicyRun {
     }
 }
 
-/// What is measured.
+/// The options of the benchmark.
 pub(crate) struct EconomyRun<'a> {
-    /// Recorded sessions.
+    /// The folder of recorded sessions.
     pub(crate) folder: &'a Path,
-    /// How much is printed.
+    /// The detail of the output.
     pub(crate) detail: Detail,
-    /// Only these modes, where some are named.
+    /// The modes to measure; all if empty.
     pub(crate) only: &'a [String],
     /// Only notes of this author.
     pub(crate) notes: Option<Author>,
-    /// A client whose system prompt and tools are taken.
+    /// A client whose system prompt and tools are used.
     pub(crate) client: Option<&'a Path>,
-    /// Marks of the sessions, for what the views still hold.
+    /// The folder of marks, for the contents of views.
     pub(crate) truth: Option<&'a Path>,
     /// The model of conversations that name none.
     pub(crate) model: Option<&'a str>,
 }
 
-/// Prints the tables.
+/// Runs the benchmark and formats the tables.
 pub(crate) fn run(asked: &EconomyRun<'_>) -> Result<String, String> {
     let EconomyRun { folder, detail, only, notes, client, truth, model } = *asked;
     let prompt = client.map_or_else(|| Ok(ClientPrompt::claude_code()), captured)?;
@@ -265,7 +265,7 @@ pub(crate) fn run(asked: &EconomyRun<'_>) -> Result<String, String> {
     Ok(out)
 }
 
-/// What the prompts consist of before their messages, on average.
+/// The average parts of prompts before their messages.
 fn split_words(run: &PolicyRun) -> Option<String> {
     let (mut sums, mut count) = ([0_u64; 4], 0_u64);
     for one in run.rows.iter().filter_map(|(_, one)| one.fixed_split) {
@@ -280,7 +280,7 @@ fn split_words(run: &PolicyRun) -> Option<String> {
     ))
 }
 
-/// A line for each session.
+/// Formats a line for each session.
 fn lines(run: &PolicyRun) -> String {
     let mut out = String::new();
     for (name, one) in &run.rows {
@@ -308,7 +308,7 @@ fn recall_tools() -> Vec<ToolSchema> {
         .collect()
 }
 
-/// Sessions that are watched for what their views hold.
+/// Sessions whose views are checked.
 struct Watch {
     marks: Marks,
     sessions: Vec<(String, Arc<Watched>)>,
@@ -331,7 +331,7 @@ impl Watch {
         Ok(found)
     }
 
-    /// The session of this name, unless it is a sub-agent's.
+    /// The session with this name, unless it is a sub-agent's.
     fn session(&self, name: &str) -> Option<&Arc<Watched>> {
         self.sessions.iter().find(|(one, _)| one == name).map(|(_, watched)| watched)
     }

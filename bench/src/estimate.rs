@@ -1,7 +1,6 @@
-//! Estimates against the provider's own figures in recorded sessions: how far off is a step, and the next whole prompt?
+//! Compares estimates with the provider's counts in recorded sessions: the error for a step, and for the next whole prompt.
 //!
-//! Weights that are fitted to the sessions they are tested on flatter themselves, so every session is also estimated
-//! with weights fitted to all the others.
+//! Weights look too good on the sessions they were fitted to, so every session is also estimated with weights fitted to all the others.
 
 #[path = "estimate/fit.rs"]
 pub(crate) mod fit;
@@ -16,15 +15,15 @@ use throughline_tokens::{Calibrator, Family, TokenModel};
 use self::fit::{Sample, fit_weights};
 use self::steps::{FIT, Session, Step, claude_priors, model_of, read_sessions};
 
-/// Steps that add less than this many characters are mostly what the log does not show.
+/// The smallest step, in characters. The log does not show most of what smaller steps add.
 const LEAST_CHARS: u64 = 2_000;
-/// Calls after which a calibration counts as settled.
+/// The number of calls after which a calibration counts as settled.
 const SETTLING_CALLS: usize = 10;
 
-/// How a step is estimated.
+/// Estimates a step.
 type Estimate<'a> = dyn Fn(&Step) -> f64 + 'a;
 
-/// Relative errors of one way to estimate.
+/// The relative errors of one estimator.
 #[derive(Default)]
 struct Errors(Vec<f64>);
 
@@ -33,7 +32,7 @@ impl Errors {
         self.0.push((estimated - measured) / measured.max(1.0));
     }
 
-    /// The error that this share of the steps stays below, in percent.
+    /// The error that this share of the steps does not exceed, in percent.
     fn percentile(&self, share: f64) -> f64 {
         let mut sizes: Vec<f64> = self.0.iter().map(|error| error.abs()).collect();
         sizes.sort_by(f64::total_cmp);
@@ -41,7 +40,7 @@ impl Errors {
         100.0 * sizes.get(at).copied().unwrap_or_default()
     }
 
-    /// Whether estimates are too high or too low in the middle, in percent.
+    /// The median error in percent: positive if estimates are too high.
     fn bias(&self) -> f64 {
         let mut errors = self.0.clone();
         errors.sort_by(f64::total_cmp);
@@ -49,7 +48,7 @@ impl Errors {
     }
 }
 
-/// Errors of steps and of whole prompts.
+/// The errors for steps and for whole prompts.
 #[derive(Default)]
 struct Row {
     step: Errors,
@@ -67,7 +66,7 @@ fn is_large(step: &Step) -> bool {
     step.added.text.chars() >= LEAST_CHARS
 }
 
-/// Estimates every large step of every session the same way.
+/// Estimates every large step of every session in the same way.
 fn uncalibrated(sessions: &[Session], estimate: &Estimate<'_>) -> Row {
     let mut row = Row::default();
     for step in sessions.iter().flat_map(|session| &session.steps).filter(|step| is_large(step)) {
@@ -76,7 +75,7 @@ fn uncalibrated(sessions: &[Session], estimate: &Estimate<'_>) -> Row {
     row
 }
 
-/// Estimates with a factor that is learnt anew in each session, from its own earlier steps only.
+/// Estimates with a factor that each session learns from its own earlier steps.
 fn calibrated(sessions: &[Session], model_for: &dyn Fn(usize) -> TokenModel) -> Row {
     let mut row = Row::default();
     for (at, session) in sessions.iter().enumerate() {
@@ -100,7 +99,7 @@ fn fitted_without(sessions: &[Session], left_out: usize) -> TokenModel {
     model_of(&fit_weights(&samples, &claude_priors(), FIT))
 }
 
-/// Prints the table for a folder of recorded sessions.
+/// Formats the table for a folder of recorded sessions.
 pub(crate) fn run(folder: &Path) -> Result<String, String> {
     let sessions = read_sessions(folder)?;
     let shipped = TokenModel::of(Family::Claude);

@@ -1,8 +1,8 @@
-//! Many gateways with one record: what they add to a call, how fast the record on PostgreSQL is beside a file, and at which load its
-//! latency degrades.
+//! Several gateways on one record: the latency they add to a call, the speed of a record on PostgreSQL compared with a file, and the load
+//! at which its latency degrades.
 //!
-//! Parts: `record` appends, searches and continuations; `simulate` generated owners at growing load; `machine` what else the machine
-//! does meanwhile. The gateways are measured in `gateway::fleet`.
+//! Parts: `record` appends, searches and continuations; `simulate` generated owners at growing load; `machine` the load of the machine
+//! meanwhile. `gateway::fleet` measures the gateways.
 
 mod machine;
 #[cfg(feature = "postgres")]
@@ -48,7 +48,7 @@ pub(crate) struct FleetArgs {
     json: bool,
 }
 
-/// Measures what the arguments ask for, and writes tables.
+/// Runs the selected measurements and formats tables.
 pub(crate) fn run(args: &FleetArgs) -> Result<String, String> {
     if args.simulate {
         return simulated(args);

@@ -1,7 +1,7 @@
-//! How much of a summary by rules is about the focus, in generated conversations whose topics are known.
+//! The share of a summary by rules that is about its focus, in generated conversations with known topics.
 //!
-//! The share is counted in characters by the generator, which knows for every word it wrote to which topic it belongs.
-//! Beside it stands the share without a focus, and how much of the conversation is about the topic.
+//! The generator counts the share in characters, because it knows the topic of every word. The baselines are the share without a focus,
+//! and the share of the conversation that is about the topic.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use throughline_transcript::Groups;
 
 use crate::measure::Estimator;
 
-/// Seeds of one row; the row shows the least, the mean and the greatest share.
+/// The number of seeds per row; the row shows the least, the mean and the greatest share.
 const SEEDS: u64 = 8;
 
 pub(crate) fn run() -> Result<String, String> {

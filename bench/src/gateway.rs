@@ -1,8 +1,9 @@
-//! What the gateway adds to a call: latency against the direct call, interleaved in one run, throughput, and the memory of
-//! many open streams; beside LiteLLM's proxy where it is installed. `fleet`: several gateways on one record.
+//! The cost of the gateway per call: latency against the direct call, interleaved in one run, throughput, and the memory of many open
+//! streams; compared with LiteLLM's proxy if it is installed. `fleet`: several gateways on one record.
 //!
-//! The upstream answers at once and always the same, so what is measured is the way there and back. Parts: `asked` the
-//! requests, `beside` recorded sessions through Headroom's proxy too, `shapes` and `shaped` requests that do not continue a conversation, `client` connections that time an answer, `cost` what recorded sessions cost through it, `upstream` who answers, `proxy` the processes in between.
+//! The upstream answers at once and always the same, so only the way to it and back is measured. Parts: `asked` requests, `beside`
+//! recorded sessions, also through Headroom's proxy, `shapes` and `shaped` requests that do not continue a conversation, `client`
+//! connections that time a response, `cost` the cost of recorded sessions, `upstream` the upstream, `proxy` the processes in between.
 
 mod asked;
 pub(crate) mod beside;
@@ -23,19 +24,19 @@ use client::Client;
 use proxy::Proxy;
 use upstream::Upstream;
 
-/// Calls that are timed, and those before them that are not.
+/// The number of timed calls, and of the warm-up calls before them.
 const CALLS: usize = 400;
 const WARM_UP: usize = 20;
-/// Conversations that ask at the same time.
+/// The number of concurrent conversations.
 const AT_ONCE: usize = 8;
-/// How long throughput is measured.
+/// The duration of throughput measurements.
 const THROUGHPUT_TIME: Duration = Duration::from_secs(5);
 const STREAMS: usize = 1_000;
 const STREAM_BODY_BYTES: usize = 50 * 1_024;
-/// What the open streams may take.
+/// The most memory that open streams may take.
 const MOST_MEGABYTES: f64 = 400.0;
 
-/// A size of requests, with what may be added to each of them at the median and at the 95th percentile.
+/// A size of requests, with the most latency that may be added at the median and at the 95th percentile.
 struct Size {
     name: &'static str,
     bytes: usize,
@@ -47,13 +48,13 @@ const SIZES: [Size; 2] = [
     Size { name: "0.5 MB", bytes: 512 * 1_024, most_added_ms: (3.0, 8.0) },
 ];
 
-/// Measures, and writes tables.
+/// Runs the measurements and formats tables.
 pub(crate) fn run(program: &Path, litellm: Option<PathBuf>) -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(told)?;
     runtime.block_on(measured(program, litellm))
 }
 
-/// Measures two programs in the same run, five times, and writes both with their spread.
+/// Measures two programs in the same run, five times, and formats both with their spread.
 pub(crate) fn run_against(program: &Path, other: &Path) -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(told)?;
     runtime.block_on(shaped::compared(program, other))
@@ -81,7 +82,7 @@ async fn measured(program: &Path, litellm: Option<PathBuf>) -> Result<String, St
     out.push_str(&shaped::table(&ways).await?);
     out.push_str(&throughput(&ways).await?);
     drop((ours, theirs));
-    // One that has nothing else at hand.
+    // A new gateway without other open connections.
     let fresh = Proxy::throughline(program, upstream.address()).await?;
     out.push_str(&streams(&upstream, &fresh).await?);
     Ok(out)
@@ -131,7 +132,7 @@ async fn latency(size: &Size, ways: &[(&str, std::net::SocketAddr)]) -> Result<S
     Ok(out)
 }
 
-/// Calls a second over each way, several conversations at once.
+/// Measures calls per second over each way, with several concurrent conversations.
 async fn throughput(ways: &[(&str, std::net::SocketAddr)]) -> Result<String, String> {
     let mut out = format!("\n{AT_ONCE} conversations at once, bodies of 10 KB\n\n");
     let _ = writeln!(out, "{:<12} {:>12} {:>9} {:>9}", "way", "calls/s", "p50 ms", "p95 ms");
@@ -148,7 +149,7 @@ async fn throughput(ways: &[(&str, std::net::SocketAddr)]) -> Result<String, Str
     Ok(out)
 }
 
-/// The times of all calls that several conversations make in this time, in milliseconds. Their numbers begin at `first`.
+/// The times of all calls that concurrent conversations make within `time`, in milliseconds. The conversations are numbered from `first`.
 async fn at_once(address: std::net::SocketAddr, first: usize, time: Duration) -> Result<Vec<f64>, String> {
     let until = Instant::now() + time;
     let tasks: Vec<_> =
@@ -178,7 +179,7 @@ async fn asked_until(
     Ok(times)
 }
 
-/// Opens many streams, each on a conversation of its own, and looks at the gateway's memory while all are open.
+/// Opens many streams, each for its own conversation, and reads the gateway's memory while all are open.
 async fn streams(upstream: &Upstream, gateway: &Proxy) -> Result<String, String> {
     upstream.hold_streams();
     let before = gateway.resident_megabytes()?;

@@ -1,8 +1,8 @@
-//! The index of the record beside full-text tables of SQLite, on the same messages and questions, in one run.
+//! The index of the record compared with full-text tables of SQLite, on the same messages and questions, in one run.
 //!
-//! Figures are CPU time of this thread beside wall time, so that they hold on a machine with other work. The tables of SQLite are
-//! asked for row numbers; the record reads, ranks and shows passages, so its figures are for more work. `tantivy` is in a
-//! program of its own (`bench/tantivy`), so that no build of the workspace compiles it.
+//! Figures are CPU time of this thread, with wall time beside it, so that they are valid on a machine with other work. The tables of
+//! SQLite are asked for row numbers; the record reads, ranks and shows passages, so its figures include more work. `tantivy` is in a
+//! separate program (`bench/tantivy`), so that no build of the workspace compiles it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -15,16 +15,16 @@ use crate::store::{IN_FILE, START_MS, append, told};
 use crate::store_texts::Author;
 use crate::table::Table;
 
-/// Messages of one transaction.
+/// Messages per transaction.
 const BATCH: usize = 1_000;
-/// Hits of an answer.
+/// The most hits of an answer.
 const LIMIT: usize = 20;
 
-/// A full-text table.
+/// A full-text table that is compared.
 struct Candidate {
     name: &'static str,
     options: &'static str,
-    /// Whether it holds three characters in a row instead of words.
+    /// Whether it indexes trigrams instead of words.
     holds_trigrams: bool,
 }
 
@@ -38,25 +38,24 @@ const TABLES: [Candidate; 3] = [
     Candidate { name: "FTS5 trigram", options: "tokenize='trigram', detail='none'", holds_trigrams: true },
 ];
 
-/// Answers a question and says how many hits there are.
-/// `None` where it cannot.
+/// Answers a question and returns the number of hits. `None` if the table cannot answer it.
 type AskColumn = Box<dyn Fn(&QuestionKind, &str) -> Result<Option<usize>, String>>;
 
-/// Milliseconds of CPU and of wall time.
+/// CPU and wall time in milliseconds.
 #[derive(Clone, Copy, Default)]
 struct Spent {
     cpu_ms: f64,
     wall_ms: f64,
 }
 
-/// CPU time of this thread so far; wall time where the system does not tell it.
+/// The CPU time of this thread so far; wall time if the system does not report it.
 fn cpu_ms(started: std::time::Instant) -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanos = told.and_then(|told| told.split_whitespace().next()?.parse::<f64>().ok());
     nanos.map_or_else(|| started.elapsed().as_secs_f64() * 1_000.0, |nanos| nanos / 1e6)
 }
 
-/// Runs something and says what it took.
+/// Runs a closure and returns the time it took.
 fn spend<T>(run: impl FnOnce() -> Result<T, String>) -> Result<(T, Spent), String> {
     let started = std::time::Instant::now();
     let before = cpu_ms(started);
@@ -66,7 +65,7 @@ fn spend<T>(run: impl FnOnce() -> Result<T, String>) -> Result<(T, Spent), Strin
     Ok((result, spent))
 }
 
-/// Runs the comparison with records in `folder`, which are left there. Those that are there from before are asked again.
+/// Runs the comparison with databases in `folder`, which stay there. Existing ones are queried again.
 pub(crate) fn run(folder: &Path, messages: usize, tables: bool) -> Result<String, String> {
     let mut out = format!("{messages} messages; CPU time, wall time in brackets\n\n");
     let author = Author::new(11);
@@ -137,7 +136,7 @@ fn megabytes(path: &Path) -> f64 {
     std::fs::metadata(path).map_or(0.0, |found| found.len() as f64 / 1e6)
 }
 
-/// Pages of the index of a record.
+/// The size of a record's index.
 fn index_megabytes(record: &Path) -> Result<f64, String> {
     let sql = "SELECT sum(pgsize) FROM dbstat WHERE aggregate = TRUE AND name LIKE 'clues%'";
     let bytes: i64 = open(record)?.query_row(sql, [], |row| row.get(0)).map_err(failed)?;
@@ -192,8 +191,8 @@ fn ask_record(store: &SqliteStore, kind: &QuestionKind, text: &str) -> Result<Op
     Ok(Some(store.search(&Owner::default(), &query).map_err(told)?.hits.len()))
 }
 
-/// What a table is asked for. A table of trigrams without their places proposes texts that have all of them; a table of words knows
-/// no parts of words.
+/// The query of a table. A table of trigrams without positions returns texts that contain all of them; a table of words cannot find parts
+/// of words.
 fn match_of(table: &Candidate, kind: &QuestionKind, text: &str) -> Option<String> {
     let all_trigrams = |text: &str| {
         let trigrams: Vec<String> = trigrams_of(text).iter().map(|part| format!("\"{part}\"")).collect();

@@ -1,21 +1,21 @@
-//! The questions of the index benchmark, the same for every index: words, whole questions, substrings, phrases, and words of two
-//! Chinese characters.
+//! The questions of the index benchmark, equal for every index: words, whole questions, substrings, phrases, and words of two Chinese
+//! characters.
 
 use throughline_testkit::Rng;
 
 use crate::store_texts::{Author, HAN};
 
-/// Questions of each kind.
+/// The number of questions of each kind.
 pub(crate) const QUESTIONS: usize = 30;
 
-/// What a text must hold to be an answer.
+/// What a text must contain to be an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Every word.
     AllWords,
-    /// Any word; the more of them and the rarer, the better.
+    /// Any word; more and rarer ones rank higher.
     AnyWord,
-    /// The words, one after another.
+    /// The words, in sequence.
     Phrase,
     /// The characters, anywhere.
     Substring,
@@ -64,7 +64,7 @@ pub(crate) fn kinds(author: &Author) -> Vec<QuestionKind> {
     kinds
 }
 
-/// Every three characters in a row.
+/// All trigrams of a text.
 pub(crate) fn trigrams_of(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     letters.windows(3).map(|part| part.iter().collect()).collect()

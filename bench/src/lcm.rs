@@ -1,7 +1,7 @@
-//! The lossless engine: what it keeps in view and finds again, and what it costs when a conversation gets very long.
+//! The lossless engine: what it keeps in view and finds again, and its cost in a very long conversation.
 //!
-//! Parts: `stage` a conversation in a record, compacted through the managed call; `recorded` needed anchors of recorded
-//! sessions, beside the compressor at the same size of view; `long` a generated conversation of ten million tokens.
+//! Parts: `stage` a conversation in a record, compacted through the managed call; `recorded` needed anchors of recorded sessions,
+//! compared with the compressor at the same size of view; `long` a generated conversation of ten million tokens.
 
 mod long;
 mod recorded;
@@ -9,7 +9,7 @@ mod stage;
 
 use std::path::Path;
 
-/// Prints both tables.
+/// Runs the benchmark and formats both tables.
 pub(crate) fn run(data: Option<&Path>, tokens: u64) -> Result<String, String> {
     let mut out = String::new();
     if let Some(folder) = data {
@@ -21,7 +21,7 @@ pub(crate) fn run(data: Option<&Path>, tokens: u64) -> Result<String, String> {
     Ok(out)
 }
 
-/// A limit beside what was measured.
+/// Whether a limit holds, in words.
 fn verdict(holds: bool) -> &'static str {
     if holds { "holds" } else { "BROKEN" }
 }

@@ -1,7 +1,7 @@
-//! Benchmarks that print tables: retention, speed, estimates, the record, and counts that are the same in every run.
+//! Benchmarks that print tables: retention, speed, estimates, the record, and counts that are equal in every run.
 //!
-//! Two programs use it: `throughline-bench`, whose figures are times and shares, and `throughline-counts`, which counts
-//! allocations and therefore has an allocator that no timed benchmark should have.
+//! Two programs use it: `throughline-bench`, whose figures are times and shares, and `throughline-counts`, which counts allocations and
+//! therefore has an allocator that timed benchmarks must not have.
 
 mod anchor;
 mod chat;

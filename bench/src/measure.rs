@@ -1,4 +1,4 @@
-//! Sizes and budgets for the benchmarks, from the product's own estimator.
+//! Sizes and budgets for the benchmarks, computed by the product's own estimator.
 
 use throughline_compaction::{
     Attempt, Budgets, Conversation, Options, PayCheck, PruneRules, RuleSummariser, compact,
@@ -27,7 +27,7 @@ impl Estimator {
         self.model.estimate_content(&ContentProfile::of_message(message))
     }
 
-    /// Compacts by rules at the defaults. `clock_us` is what the report's timings are read from.
+    /// Compacts by rules with the default settings. `clock_us` returns the time for the report.
     pub(crate) fn compact(
         &self,
         conversation: &Conversation<'_>,
@@ -38,7 +38,7 @@ impl Estimator {
         self.compact_about(None, conversation, budgets, redactor, clock_us)
     }
 
-    /// The same with a focus.
+    /// Does the same with a focus.
     pub(crate) fn compact_about(
         &self,
         focus: Option<&str>,
@@ -66,7 +66,7 @@ impl Estimator {
         pollster::block_on(compact(conversation, &options, &RuleSummariser))
     }
 
-    /// Budgets at the defaults, but for the tail's share.
+    /// The default budgets, except for the share of the tail.
     pub(crate) fn budgets(&self, window_tokens: u64, target_ratio: f64) -> Result<Budgets, String> {
         let policy = LimitPolicy { target_ratio, ..LimitPolicy::for_window(window_tokens) };
         Limits::compute(&policy).map(|limits| Budgets::from(&limits)).map_err(|error| error.to_string())

@@ -1,6 +1,6 @@
-//! How long a call takes to prepare in a conversation of a million tokens: from the moment one message is new to the
-//! moment the body is ready to be sent. The record is written on the way, in memory and on disk. Beside it, in the same
-//! run, the same body made from scratch: every message measured, hashed and looked at for marks, as if none were known.
+//! The time to prepare a call in a conversation of a million tokens: from a new message to the finished body, including the writes to the
+//! record, in memory and on disk. The baseline, in the same run, builds the same body from scratch: every message is measured, hashed and
+//! checked for cache marks, as if none were known.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -28,9 +28,9 @@ use tokio_util::sync::CancellationToken;
 const MESSAGES: usize = 3_000;
 const BYTES: usize = 3_900_000;
 const CALLS: usize = 200;
-/// Calls before those that count.
+/// The number of warm-up calls.
 const WARM_UP: usize = 20;
-/// After every so many calls the body is made from scratch once.
+/// The interval, in calls, at which the body is built from scratch.
 const SCRATCH_EVERY: usize = 5;
 const MODEL: &str = "claude-opus-4-5";
 const WINDOW_TOKENS: u64 = 8_000_000;
@@ -58,7 +58,7 @@ impl Host for Machine {
     }
 }
 
-/// Answers at once, and notes when it was asked and with how much.
+/// Answers at once, and stores the time and the size of the request.
 struct Stopwatch {
     wire_format: WireFormat,
     asked: Mutex<Option<(Instant, usize)>>,
@@ -92,7 +92,7 @@ impl Upstream for Stopwatch {
     }
 }
 
-/// Prints the table.
+/// Runs the benchmark and formats the table.
 pub(crate) fn run() -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().map_err(told)?;
     let mut out = String::from(
@@ -124,7 +124,7 @@ pub(crate) fn run() -> Result<String, String> {
             let figures = runtime.block_on(measure(wire_format, store))?;
             let (p50, p95) = (percentile(&figures.times, 50), percentile(&figures.times, 95));
             let scratch = percentile(&figures.scratch, 50);
-            // Waiting for the disk is not preparing; it is shown all the same.
+            // Waiting for the disk is not part of preparing a call, so it has no limit.
             holds &= on_disk || p50 < LIMIT_MS;
             let _ = writeln!(
                 out,
@@ -150,9 +150,9 @@ pub(crate) fn run() -> Result<String, String> {
 struct Figures {
     tokens: u64,
     body_bytes: usize,
-    /// Sorted.
+    /// Sorted times.
     times: Vec<Duration>,
-    /// The same from scratch, sorted.
+    /// Sorted times from scratch.
     scratch: Vec<Duration>,
 }
 
@@ -187,7 +187,7 @@ async fn measure(wire_format: WireFormat, store: Arc<dyn Store>) -> Result<Figur
             let began = Instant::now();
             let bytes = from_scratch(wire_format, &fixed, session.messages())?;
             scratch.push(began.elapsed());
-            // The answer came since; otherwise it is the same body.
+            // Apart from the answer that was added since, the body must be the same.
             let grown = bytes.abs_diff(body_bytes);
             if grown > 1_000 {
                 return Err(format!("from scratch the body has {bytes} bytes, prepared {body_bytes}"));
@@ -199,7 +199,7 @@ async fn measure(wire_format: WireFormat, store: Arc<dyn Store>) -> Result<Figur
     Ok(Figures { tokens: session.pressure().tokens, body_bytes, times, scratch })
 }
 
-/// Everything a call is prepared from, read anew: sizes, the threshold, hashes, marks, the body.
+/// Computes everything that a call is prepared from: sizes, the threshold, hashes, marks, the body.
 fn from_scratch(wire_format: WireFormat, fixed: &Fixed, messages: &[Message]) -> Result<usize, String> {
     let token_model = TokenModel::for_model(MODEL, wire_format);
     let fixed_profile =
@@ -247,7 +247,7 @@ async fn open(
             provider: "bench".to_owned(),
             endpoint: "http://127.0.0.1".to_owned(),
             wire_format,
-            // Far from any threshold: what is measured is the call that changes nothing.
+            // Far from any threshold, so that the measured call changes nothing.
             policy: LimitPolicy::for_window(WINDOW_TOKENS),
             window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
@@ -279,7 +279,7 @@ async fn open(
     ManagedSession::create(setup, new).await.map_err(told)
 }
 
-/// What stands before the messages, as long as that of a coding agent.
+/// The part before the messages, as long as that of a coding agent.
 struct Fixed {
     system: String,
     system_json: String,

@@ -1,8 +1,9 @@
-//! Whether a question finds its answer: questions as they are, put to a record, and how often the first passages contain
-//! what answers them.
+//! Whether a search finds the answer to a question: questions are put unchanged to a record, and the benchmark counts how often the first
+//! passages contain the answer.
 //!
-//! Four columns: the search of the record; plain BM25 with stems over windows of eighty words, of single messages and across
-//! messages; and the newest windows, which know nothing of the question. A passage counts with its first 200 words, the first k passages with 80 x k together.
+//! Four columns: the search of the record; plain BM25 with stems over windows of eighty words, of single messages and across messages;
+//! and the newest windows, independent of the question. A passage counts with its first 200 words, the first k passages with 80 x k words
+//! together.
 
 mod automatic;
 mod baseline;
@@ -24,9 +25,9 @@ use throughline_transcript::decode_message_text;
 use crate::store::{new_session, session_id, told};
 use baseline::Windows;
 
-/// How many passages are looked at.
+/// The numbers of first passages that are evaluated.
 const DEPTHS: [usize; 3] = [5, 10, 20];
-/// Words of one passage that count, and of all on average.
+/// The words of a passage that count, and their mean over all passages.
 const PASSAGE_WORDS: usize = 200;
 const MEAN_WORDS: usize = 80;
 const START_MS: i64 = 1_700_000_000_000;
@@ -38,36 +39,36 @@ pub(super) struct Examined {
     pub(super) questions: Vec<Asked>,
 }
 
-/// Where its messages come from.
+/// The source of its messages.
 pub(super) enum Source {
-    /// A log that is imported.
+    /// A log to import.
     Log(String),
-    /// Messages: a role and a text each.
+    /// Messages, each with a role and a text.
     Messages(Vec<(&'static str, String)>),
 }
 
-/// A question.
+/// A question with its answer.
 pub(super) struct Asked {
     pub(super) text: String,
     pub(super) answer: Answer,
 }
 
-/// What makes an answer.
+/// The criterion of an answer.
 pub(super) enum Answer {
     /// The passages together contain one key of every group, compared without case and with white space folded.
     Keys(Vec<Vec<String>>),
-    /// A passage shows one of these messages.
+    /// A passage contains one of these messages.
     Messages(HashSet<u64>),
 }
 
-/// A passage as it is judged.
+/// A passage that is evaluated.
 pub(super) struct Shown {
-    /// The message it begins with.
+    /// The number of its first message.
     pub(super) seq: u64,
     pub(super) text: String,
 }
 
-/// What is measured.
+/// The options of the benchmark.
 pub(crate) struct RecallOptions {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) truth: Option<PathBuf>,
@@ -76,11 +77,11 @@ pub(crate) struct RecallOptions {
     pub(crate) static_model: Option<PathBuf>,
     pub(crate) tokenizer: Option<PathBuf>,
     pub(crate) generated: u64,
-    /// Print every question that is not answered by the first twenty passages.
+    /// Whether to list every question that the first twenty passages do not answer.
     pub(crate) missing: bool,
 }
 
-/// Hits by column and depth.
+/// The hits by column and depth.
 #[derive(Default)]
 struct Figures {
     questions: usize,
@@ -162,7 +163,7 @@ pub(crate) fn run(options: &RecallOptions) -> Result<String, String> {
     Ok(out)
 }
 
-/// The model of the column with vectors.
+/// The embedding model of the column with vectors.
 fn embedder(options: &RecallOptions) -> Result<Option<Arc<ConfiguredEmbedder>>, String> {
     let Some(model) = &options.static_model else { return Ok(None) };
     let here = std::env::current_dir().map_err(|error| error.to_string())?;
@@ -174,7 +175,7 @@ fn embedder(options: &RecallOptions) -> Result<Option<Arc<ConfiguredEmbedder>>, 
     ConfiguredEmbedder::of(&settings, &here, &|_| None)
 }
 
-/// Which record a conversation is searched in.
+/// Whether each conversation has its own record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Records {
     OneEach,
@@ -248,7 +249,7 @@ fn examine(
     Ok(figures)
 }
 
-/// Puts a conversation into a record.
+/// Adds a conversation to a record.
 fn fill(store: &SqliteStore, examined: &Examined, number: usize, folder: &Path) -> Result<(), String> {
     match &examined.source {
         Source::Log(log) => {
@@ -305,7 +306,7 @@ fn texts_of(store: &SqliteStore) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// Makes all vectors of a record, and has it searched with them.
+/// Computes all vectors of a record and enables search with them.
 fn make_vectors(store: &SqliteStore, embedder: Option<&Arc<ConfiguredEmbedder>>) -> Result<(), String> {
     let Some(embedder) = embedder else { return Ok(()) };
     while store.embed_next(embedder.as_ref()).map_err(told)?.messages > 0 {}
@@ -313,7 +314,7 @@ fn make_vectors(store: &SqliteStore, embedder: Option<&Arc<ConfiguredEmbedder>>)
     Ok(())
 }
 
-/// What a record is searched by.
+/// Whether a record is searched by words alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Words {
     Only,
@@ -328,7 +329,7 @@ fn search(store: &SqliteStore, text: &str, words: Words) -> Result<Vec<Shown>, S
     Ok(answer.hits.into_iter().map(|hit| Shown { seq: hit.seq, text: hit.snippet.text }).collect())
 }
 
-/// What is read of the first passages: so many words of each, and of all.
+/// The text that is read of the first passages, within the limits on words.
 fn first_passages(passages: &[Shown], depth: usize) -> (String, HashSet<u64>) {
     let mut left = MEAN_WORDS * depth;
     let mut read = String::new();
@@ -346,20 +347,20 @@ fn first_passages(passages: &[Shown], depth: usize) -> (String, HashSet<u64>) {
     (read, shown)
 }
 
-/// What one recall reads: the first passages of a search.
+/// The text that one recall reads: the first passages of a search.
 pub(crate) fn recalled(store: &SqliteStore, question: &str, depth: usize) -> Result<String, String> {
     Ok(first_passages(&search(store, question, Words::Only)?, depth).0)
 }
 
-/// What plain BM25 finds for a question about a string.
+/// The result of plain BM25 for a question about a string.
 pub(crate) struct PlainFinding {
     /// The first passages.
     pub(crate) text: String,
-    /// Whether the question has a word of any passage with the string.
+    /// Whether the question shares a word with any passage that contains the string.
     pub(crate) shares_word: bool,
 }
 
-/// What plain BM25 finds in messages for questions, each about a string.
+/// Runs plain BM25 over messages for questions, each about a string.
 pub(crate) fn recalled_plainly(
     texts: &[String],
     questions: &[(String, &str)],
@@ -386,7 +387,7 @@ fn is_answered(answer: &Answer, passages: &[Shown], depth: usize, texts: &[Strin
     }
 }
 
-/// The first six words of a text: enough to know that a passage shows it.
+/// The first six words of a text, which are enough to recognise it in a passage.
 fn first_words(text: &str) -> String {
     fold(&text.split_whitespace().take(6).collect::<Vec<_>>().join(" "))
 }

@@ -1,4 +1,4 @@
-//! Tests of judging passages.
+//! The evaluation of passages.
 
 use super::*;
 
@@ -105,7 +105,7 @@ fn public_formats_are_read() {
     assert_eq!(public::format_of(&folder.path().join("100K")), Some(public::PublicFormat::Beam));
     let read = public::beam(folder.path()).unwrap();
     assert_eq!((read.len(), read[0].questions.len()), (1, 2));
-    // The shortened form of a conversation is read in its place.
+    // The shortened form of a conversation is read instead.
     let short = serde_json::json!([{ "batch_number": 1, "turns": [[
         { "role": "user", "id": 0, "content": "My server is in Oslo. ->-> 1,1" }]] }]);
     std::fs::write(chat.join("chat_trunecated.json"), short.to_string()).unwrap();

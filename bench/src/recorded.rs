@@ -1,5 +1,4 @@
-//! Recorded sessions from a folder: what the benchmarks run on. The folder is an argument and never part of this
-//! repository.
+//! Reads recorded sessions from a folder. The folder is an argument and never part of this repository.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ pub(crate) struct Recorded {
     pub(crate) transcript: Transcript,
 }
 
-/// Files of a folder, sorted by name.
+/// The files of a folder, sorted by name.
 pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| format!("recorded sessions not found: {} ({error})", folder.display()))?;
@@ -22,7 +21,7 @@ pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// The bytes of a file, unpacked where it is packed.
+/// Reads a file, decompressed if necessary.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let packed = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     if !packed.starts_with(&[0x1f, 0x8b]) {
@@ -34,7 +33,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// All sessions of a folder; of a file with several, each.
+/// Reads all sessions of a folder, including each session of a file with several.
 pub(crate) fn sessions(folder: &Path) -> Result<Vec<Recorded>, String> {
     let mut found = Vec::new();
     for path in files(folder)? {

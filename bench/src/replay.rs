@@ -1,5 +1,5 @@
-//! What recorded sessions cost through the managed call, against what the prompts of their own client cost by the same
-//! rules: as they are, and with long tool results set aside.
+//! The cost of recorded sessions through the managed call, compared with the prompts of their own client under the same rules: unchanged,
+//! and with long tool results shortened.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,25 +11,25 @@ use throughline_tokens::{Catalogue, LimitPolicy};
 
 use crate::recorded::{Recorded, sessions};
 
-/// The window the recorded client worked in.
+/// The window of the recorded client.
 const WINDOW_TOKENS: u64 = 200_000;
-/// Results over this many characters are set aside in the second run.
+/// The length of a tool result, in characters, from which it is shortened in the second run.
 const SHORT_RESULT_CHARS: u64 = 8_000;
-/// What may be paid at most, in percent of what the recorded client's prompts cost.
+/// The most that may be paid, in percent of the cost of the recorded client's prompts.
 const MOST_PERCENT: f64 = 100.0;
 const MOST_PERCENT_SHORT: f64 = 82.0;
 
-/// On which terms sessions are replayed.
+/// The terms of a replay.
 #[derive(Clone, Copy)]
 struct Terms {
-    /// Characters of a tool result before it is set aside; `None` for the default.
+    /// The length of a tool result, in characters, from which it is shortened; `None` for the default.
     result_chars: Option<u64>,
     summaries: SummaryCost,
-    /// How long Throughline has prompts cached; `None` for as long as the recorded client asked.
+    /// The cache lifetime that Throughline requests; `None` for that of the recorded client.
     ttl: Option<CacheTtl>,
 }
 
-/// One session on one set of terms.
+/// A session replayed on one set of terms.
 struct Row {
     name: String,
     without: Bill,
@@ -37,7 +37,7 @@ struct Row {
     logged: Bill,
 }
 
-/// All sessions on one set of terms.
+/// All sessions replayed on one set of terms.
 #[derive(Default)]
 struct Run {
     rows: Vec<Row>,
@@ -52,7 +52,7 @@ impl Run {
     }
 }
 
-/// Prints the tables.
+/// Runs the benchmark and formats the tables.
 pub(crate) fn run(folder: &Path) -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(told)?;
     let sessions = sessions(folder)?;

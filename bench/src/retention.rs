@@ -1,12 +1,12 @@
-//! Retention: of the anchors an agent needs after a cut, how many does the compacted context still hold?
+//! Retention: the share of the anchors needed after a cut that the compacted context still contains.
 //!
-//! A recorded session is cut at the first human message after 40 % and after 70 % of its tokens; what lies before is
-//! compacted for a window of twice its size. Needed anchors are those the agent writes within the next 60,000 tokens,
-//! that occurred before the cut, and that nothing after the cut had shown before the agent wrote them.
+//! A recorded session is cut at the first human message after 40 % and after 70 % of its tokens; the part before the cut is compacted for
+//! a window of twice its size. Needed anchors are those that the agent writes within the next 60,000 tokens, that occurred before the
+//! cut, and that nothing after the cut had shown before the agent wrote them.
 //!
-//! What an agent writes is counted in two ways. *Strings* are its words and the string values of its arguments: paths,
-//! commands, code. *Everything* adds the rest of the JSON: names of tools and arguments, which every request carries in
-//! its tool definitions, and bare numbers, nearly all of them line offsets that the agent chooses anew each time.
+//! The agent's text is counted in two ways. *Strings* are its words and the string values of its arguments: paths, commands, code.
+//! *Everything* adds the rest of the JSON: names of tools and arguments, which every request contains in its tool definitions, and bare
+//! numbers, nearly all of them line offsets that the agent chooses anew each time.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ use crate::anchor::{AnchorFinder, stands_in};
 use crate::measure::Estimator;
 use crate::recorded::{Recorded, sessions};
 
-/// Tokens after the cut within which needs are counted.
+/// The number of tokens after the cut within which needs are counted.
 const HORIZON_TOKENS: u64 = 60_000;
 
 struct CutResult {
@@ -28,7 +28,7 @@ struct CutResult {
     percent: u64,
     needed: usize,
     missing: Vec<String>,
-    /// Needed anchors that a plain list of the most frequent ones, of the same size as the summary, would have held.
+    /// The number of needed anchors in a plain list of the most frequent ones, of the same size as the summary.
     found_by_list: usize,
     tokens_before: u64,
     tokens_after: u64,
@@ -47,12 +47,12 @@ impl CutResult {
     }
 }
 
-/// What of an agent's answers counts as written by it.
+/// The part of an agent's answers that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// Its words and the string values of its arguments.
+    /// The text and the string values of arguments.
     Strings,
-    /// Its words and its calls as they stand, names and bare numbers included.
+    /// The text and the whole calls, including names and bare numbers.
     Everything,
 }
 
@@ -65,10 +65,10 @@ impl Counting {
     }
 }
 
-/// Arguments nested deeper than this are taken as they stand.
+/// The depth of nesting from which arguments are not parsed.
 const ARGUMENT_DEPTH: u8 = 16;
 
-/// The strings among the values of arguments.
+/// Collects the strings among the values of arguments.
 fn push_strings(value: RawJson<'_>, depth: u8, out: &mut String) {
     match value.0.as_bytes().first() {
         Some(b'{') if depth > 0 => {
@@ -82,7 +82,7 @@ fn push_strings(value: RawJson<'_>, depth: u8, out: &mut String) {
     }
 }
 
-/// The strings among the arguments of a message's calls: what an agent wrote into them, without names and bare numbers.
+/// The strings in the arguments of a message's calls, without names and bare numbers.
 pub(crate) fn argument_strings(message: &Message) -> String {
     let mut out = String::new();
     for (_, _, arguments) in message.calls() {
@@ -91,7 +91,7 @@ pub(crate) fn argument_strings(message: &Message) -> String {
     out
 }
 
-/// All readable text of a message: words, arguments, results.
+/// All readable text of a message: text, arguments, results.
 pub(crate) fn all_text(message: &Message, count: Counting) -> String {
     let mut out = String::new();
     for part in message.parts() {
@@ -113,7 +113,7 @@ pub(crate) fn all_text(message: &Message, count: Counting) -> String {
     out
 }
 
-/// Where a session is cut: the first human message after a share of its tokens.
+/// The position of a cut: the first human message after a share of the tokens.
 pub(crate) fn cut_at(messages: &[Message], sizes: &[u64], percent: u64) -> Option<usize> {
     let total: u64 = sizes.iter().sum();
     let mut seen = 0u64;
@@ -143,7 +143,7 @@ pub(crate) fn compact_half(
     Ok(estimator.compact(&conversation, &budgets, &redactor, &|| 0))
 }
 
-/// Anchors the agent writes after the cut, that occurred before it and that nothing since had shown.
+/// The anchors that the agent writes after the cut, that occurred before it and that nothing since had shown.
 pub(crate) fn needed_anchors(
     count: Counting,
     before: &[Message],
@@ -184,7 +184,7 @@ pub(crate) fn view_text(attempt: &Attempt, messages: &[Message], with_summary: b
     texts.map(|message| all_text(&message, Counting::Everything)).collect::<Vec<_>>().join("\n")
 }
 
-/// A plain list of the most frequent anchors, as large as `tokens`.
+/// A plain list of the most frequent anchors, of the size of `tokens`.
 fn frequent_anchors(ledger: &Ledger, estimator: &Estimator, tokens: u64) -> String {
     let mut anchors: Vec<_> = ledger.anchors().collect();
     anchors.sort_by(|a, b| b.1.count.cmp(&a.1.count).then(a.0.cmp(b.0)));
@@ -243,7 +243,7 @@ fn measure_cut(
     }))
 }
 
-/// Shares of the view in percent of what was there before.
+/// The parts of the view, in percent of the size before.
 fn parts(attempt: &Attempt) -> String {
     let plan = &attempt.report.plan;
     let share = |tokens: u64| 100.0 * tokens as f64 / attempt.report.tokens.before.max(1) as f64;
@@ -257,7 +257,7 @@ fn parts(attempt: &Attempt) -> String {
     )
 }
 
-/// Prints the table for a folder of sessions.
+/// Formats the table for a folder of sessions.
 pub(crate) fn run(folder: &Path, detail: Detail) -> Result<String, String> {
     let estimator = Estimator::default();
     let finder = AnchorFinder::new().map_err(|e| e.to_string())?;
@@ -278,7 +278,7 @@ pub(crate) fn run(folder: &Path, detail: Detail) -> Result<String, String> {
     Ok(out)
 }
 
-/// What is found in strings at the default target, in a few lines.
+/// Formats the anchors found in strings at the default target, in a few lines.
 pub(crate) fn in_short(folder: &Path) -> Result<String, String> {
     let estimator = Estimator::default();
     let finder = AnchorFinder::new().map_err(|e| e.to_string())?;
@@ -292,7 +292,7 @@ pub(crate) fn in_short(folder: &Path) -> Result<String, String> {
     Ok(totals(&results).trim().to_owned())
 }
 
-/// How much the table tells.
+/// The detail of the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     Figures,
@@ -350,7 +350,7 @@ fn totals(results: &[CutResult]) -> String {
     )
 }
 
-/// The summary of one session's first part, in full.
+/// The whole summary of a session's first part.
 pub(crate) fn show(folder: &Path, name: &str, percent: u64) -> Result<String, String> {
     let estimator = Estimator::default();
     let sessions = sessions(folder)?;

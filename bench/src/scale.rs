@@ -1,4 +1,4 @@
-//! Scale: time and memory as inputs grow. Each size runs in a process of its own, so that its peak is its own.
+//! Scale: time and memory for growing inputs. Each size runs in a separate process, so that its peak memory is its own.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::measure::Estimator;
 /// Messages per megabyte, as in the recorded sessions.
 const MESSAGES_PER_MEGABYTE: usize = 600;
 
-/// Prints the table. `sizes` are megabytes.
+/// Runs the benchmark and formats the table. `sizes` are in megabytes.
 pub(crate) fn run(sizes: &[usize]) -> Result<String, String> {
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
     let folder = std::env::temp_dir().join(format!("throughline-scale-{}", std::process::id()));
@@ -59,7 +59,7 @@ fn table(program: &Path, folder: &Path, sizes: &[usize]) -> Result<String, Strin
     Ok(out)
 }
 
-/// One size, in a process of its own: prints megabytes, messages, seconds and peak megabytes.
+/// Measures one size, in its own process: prints megabytes, messages, seconds and peak megabytes.
 pub(crate) fn one(path: &Path) -> Result<String, String> {
     let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
     let megabytes = bytes.len() as f64 / 1e6;
@@ -89,7 +89,7 @@ pub(crate) fn one(path: &Path) -> Result<String, String> {
     Ok(format!("{megabytes} {} {seconds} {}", transcript.messages.len(), peak_megabytes()))
 }
 
-/// The most memory this process ever held, as the kernel counts it.
+/// The peak memory of this process, as the kernel reports it.
 fn peak_megabytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,5 +1,5 @@
-//! How fast tool results are shortened and how much is left of them, by kind of content. Beside it what the trivial way
-//! keeps: the beginning and the end, in as many bytes.
+//! The speed of shortening tool results, and the size of the rest, by kind of content. The baseline keeps the beginning and the end in as
+//! many bytes.
 
 use std::fmt::Write;
 use std::time::Instant;
@@ -8,19 +8,19 @@ use throughline_compaction::{ContentKind, shrink};
 
 /// Bytes of each text.
 const BYTES: usize = 8_000_000;
-/// The fastest of so many runs counts.
+/// The number of runs, of which the fastest counts.
 const RUNS: usize = 3;
-/// Error lines in each text.
+/// The number of error lines in each text.
 const ERRORS: usize = 20;
 
-/// A kind with the text it is measured on and the least throughput, in megabytes a second.
+/// A kind of content with its text and its least throughput, in megabytes per second.
 struct Case {
     kind: ContentKind,
     text: String,
     least: f64,
 }
 
-/// Prints the table.
+/// Runs the benchmark and formats the table.
 pub(crate) fn run() -> Result<String, String> {
     let mut out = format!(
         "{:<9} {:>9} {:>8} {:>9} {:>12} {:>10} {:>16}\n",
@@ -33,7 +33,7 @@ pub(crate) fn run() -> Result<String, String> {
         if short.kind != kind {
             return Err(format!("{kind} was taken for {}", short.kind));
         }
-        // The least that anything could do with a text in lines.
+        // The least work possible on a text of lines.
         let (_, counting) = fastest(|| text.lines().filter(|line| line.contains("error: case")).count());
         let megabytes = text.len() as f64 / 1e6;
         let rate = megabytes / seconds;
@@ -81,7 +81,7 @@ fn error(number: usize) -> String {
     format!("error: case {number:02} failed")
 }
 
-/// Lines until the text is large enough, with the errors spread evenly.
+/// Generates lines until the text is large enough, with the errors spread evenly.
 fn lines(mut line: impl FnMut(usize) -> String, error_line: impl Fn(usize) -> String) -> String {
     let mut text = String::with_capacity(BYTES + 200);
     let (mut number, mut errors) = (0, 0);

@@ -1,4 +1,4 @@
-//! Speed: compaction of a long transcript, and decoding, side by side with what a plain JSON tree costs.
+//! Speed: compaction of a long transcript, and decoding compared with a plain JSON tree.
 
 use std::fmt::Write;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::measure::Estimator;
 
 const ROUNDS: usize = 15;
 
-/// The best of several runs, in milliseconds: the machine is shared, the work is not.
+/// The best of several runs, in milliseconds: the machine is shared, so the minimum is the least disturbed time.
 fn best_ms<T>(rounds: usize, mut work: impl FnMut() -> T) -> (f64, Option<T>) {
     let mut best = f64::MAX;
     let mut last = None;
@@ -25,7 +25,7 @@ fn best_ms<T>(rounds: usize, mut work: impl FnMut() -> T) -> (f64, Option<T>) {
     (best, last)
 }
 
-/// Everything that has been gathered as messages came in.
+/// The data gathered as messages arrive.
 struct Live {
     groups: Groups,
     sizes: Vec<u64>,
@@ -54,7 +54,7 @@ fn attempt(
     }))
 }
 
-/// Prints the compaction and decoding tables.
+/// Runs the benchmark and formats the compaction and decoding tables.
 pub(crate) fn run() -> Result<String, String> {
     let mut out = String::new();
     let text = big_transcript(WireFormat::Anthropic, 4_000_000, 2_400, 7);
@@ -162,7 +162,7 @@ fn decoding() -> Result<String, String> {
     Ok(out)
 }
 
-/// As [`best_ms`], with an input made anew, unmeasured, for each round.
+/// Like [`best_ms`], with a new, unmeasured input for each round.
 fn best_input<T>(
     rounds: usize,
     input: impl Fn() -> Vec<u8>,

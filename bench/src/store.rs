@@ -1,4 +1,4 @@
-//! The record at a million messages: how fast it takes them, how large it gets, how fast it answers.
+//! The record with a million messages: the speed of appends, its size, and the speed of searches.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,19 +14,19 @@ use throughline_transcript::{SharedText, WireFormat, decode_message};
 use crate::store_texts::Author;
 use crate::table::Table;
 
-/// Messages of one append.
+/// Messages per append.
 const BATCH: usize = 1_000;
-/// Messages of one session.
+/// Messages per session.
 const SESSION_MESSAGES: usize = 4_000;
-/// Questions of each kind.
+/// The number of searches of each kind.
 const QUESTIONS: usize = 40;
-/// Continuations that are timed, one after another on the same conversation.
+/// The number of timed continuations, in sequence on the same conversation.
 const CONTINUATIONS: usize = 50;
 pub(crate) const START_MS: i64 = 1_790_000_000_000;
 
-/// What figures may be at most, or must be at least.
+/// The limits of the figures: the least append rate, and the most milliseconds of each kind.
 pub(crate) struct RecordLimits {
-    /// Messages a second.
+    /// Messages per second.
     pub(crate) append: f64,
     /// Milliseconds.
     pub(crate) words: f64,
@@ -35,11 +35,11 @@ pub(crate) struct RecordLimits {
     pub(crate) continuation: f64,
 }
 
-/// Those of a record in a file.
+/// The limits of a record in a file.
 pub(crate) const IN_FILE: RecordLimits =
     RecordLimits { append: 20_000.0, words: 10.0, questions: 60.0, substrings: 100.0, continuation: 2.0 };
 
-/// Runs the benchmark with a record in `folder`, which is left there. One that is there from before is asked again.
+/// Runs the benchmark with a record in `folder`, which stays there. An existing record is searched again.
 pub(crate) fn run(folder: &Path, messages: usize) -> Result<String, String> {
     let path = folder.join("record.db");
     let mut table = Table::default();
@@ -55,7 +55,7 @@ pub(crate) fn run(folder: &Path, messages: usize) -> Result<String, String> {
     Ok(format!("The record with {messages} messages\n\n{}", table.print()))
 }
 
-/// Searches of every kind, and continuations.
+/// Runs searches of every kind, and continuations.
 pub(crate) fn ask_everything(
     store: &dyn Store,
     author: &Author,
@@ -96,7 +96,7 @@ pub(crate) fn new_session(number: usize) -> NewSession {
     }
 }
 
-/// Appends everything; gives the bytes of text.
+/// Appends all messages and returns the bytes of text.
 pub(crate) fn append(
     store: &dyn Store,
     author: &mut Author,
@@ -165,7 +165,7 @@ fn opening(path: &Path, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// Times questions of one kind; gives every time.
+/// Times the searches of one kind and returns all times.
 fn ask(
     store: &dyn Store,
     what: &str,
@@ -237,7 +237,7 @@ fn words(store: &dyn Store, author: &Author, limits: &RecordLimits, table: &mut 
     Ok(())
 }
 
-/// Whole questions, of which hardly any message holds every word.
+/// Whole questions; hardly any message contains every word of one.
 fn questions(
     store: &dyn Store,
     author: &Author,
@@ -327,7 +327,7 @@ pub(crate) fn continuation(from: &Session, first: SessionId, id: SessionId) -> C
     }
 }
 
-/// Compacts the first conversation over and over.
+/// Compacts the first conversation repeatedly.
 fn continuations(store: &dyn Store, limits: &RecordLimits, table: &mut Table) -> Result<(), String> {
     let owner = Owner::default();
     let mut from = store.session(&owner, &session_id(0)).map_err(told)?;
@@ -344,7 +344,7 @@ fn continuations(store: &dyn Store, limits: &RecordLimits, table: &mut Table) ->
     Ok(())
 }
 
-/// The text in a message's JSON, as a full-text table would be given it.
+/// The text in a message's JSON, as a full-text table would receive it.
 pub(crate) fn text_of(json: String) -> Result<String, String> {
     let message = decode_message(SharedText::new(json)).ok_or("no message was made")?;
     Ok(crate::retention::all_text(&message, crate::retention::Counting::Everything))

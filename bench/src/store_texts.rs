@@ -1,11 +1,11 @@
-//! Messages for the benchmark of the record: prose, tool calls and tool output over a vocabulary in which few words are
-//! very common and most are rare, with identifiers, paths, hashes and some Chinese. The same on every machine.
+//! Messages for the benchmark of the record: prose, tool calls and tool output with a vocabulary of a few very common and many rare
+//! words, with identifiers, paths, hashes and some Chinese. They are equal on every machine.
 
 use std::fmt::Write;
 
 use throughline_testkit::Rng;
 
-/// Different words, the most common first.
+/// The number of different words, the most common first.
 const VOCABULARY: usize = 40_000;
 
 const COMMON: &[&str] = &[
@@ -55,17 +55,17 @@ pub(crate) const HAN: &[&str] = &[
     "内存",
 ];
 
-/// A made-up message.
+/// A generated message.
 pub(crate) struct MadeMessage {
-    /// Its JSON on the Anthropic wire.
+    /// The message as Anthropic JSON.
     pub(crate) json: String,
-    /// Bytes of the text in it.
+    /// The bytes of its text.
     pub(crate) text_bytes: usize,
-    /// The tool it calls or answers for.
+    /// The tool that it calls or has a result of.
     pub(crate) tool: Option<&'static str>,
 }
 
-/// Makes messages, one after another.
+/// Generates a sequence of messages.
 pub(crate) struct Author {
     rng: Rng,
     words: Vec<String>,
@@ -83,12 +83,12 @@ impl Author {
         Self { rng, words, turn: 0 }
     }
 
-    /// A word by how common it is: 0 is the most common.
+    /// The word of a frequency rank; 0 is the most common.
     pub(crate) fn word(&self, rank: usize) -> &str {
         self.words.get(rank).map_or("", String::as_str)
     }
 
-    /// A word of running text: the chance of a word falls with its rank.
+    /// A word of running text: the probability of a word falls with its rank.
     fn any_word(&mut self) -> &str {
         let share = self.rng.below(1 << 20) as f64 / f64::from(1 << 20);
         let rank = (VOCABULARY as f64).powf(share) as usize - 1;
@@ -174,7 +174,7 @@ impl Author {
         out
     }
 
-    /// A text of prose or of a tool's output.
+    /// A text of prose or of tool output.
     pub(crate) fn text(&mut self) -> String {
         let length = self.rng.between(60, 560);
         if self.rng.chance(50) { self.prose(length) } else { self.output(length) }

@@ -1,10 +1,10 @@
-//! Tables of figures, each with its limit where it has one; the figures of several subjects side by side, as text or as JSON.
+//! Tables of figures with their limits; the figures of several subjects in columns, as text or as JSON.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// One line of the table.
+/// A line of a table.
 struct Line {
     what: String,
     target: Option<String>,
@@ -13,7 +13,7 @@ struct Line {
     holds: Option<bool>,
 }
 
-/// Lines of a benchmark, each with its target where it has one.
+/// The lines of a benchmark, each with its target if it has one.
 #[derive(Default)]
 pub(crate) struct Table {
     lines: Vec<Line>,
@@ -55,13 +55,13 @@ impl Table {
         out
     }
 
-    /// This table with the same figures of another subject in a column before its own. The targets are this one's.
+    /// Formats this table with the figures of another subject in a column before its own. The targets are those of this table.
     pub(crate) fn print_beside(&self, name: &str, other: &Self, other_name: &str) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "{:<40} {:>36} {:>20} {:>36}", "", other_name, "target", name);
         for (at, line) in self.lines.iter().enumerate() {
             let target = line.target.as_deref().unwrap_or_default();
-            // Lines below different ones may be called the same.
+            // Lines below different headings may have the same text.
             let before = self.lines.iter().take(at).filter(|other| other.what == line.what).count();
             let theirs = other.lines.iter().filter(|other| other.what == line.what).nth(before);
             let theirs = theirs.map(|other| other.measured.as_str()).unwrap_or_default();

@@ -1,15 +1,13 @@
-//! Could an engineer take over after a compaction? Notes and whole views against what a reader of the log marked as true.
+//! Could an engineer take over after a compaction? Compares notes and whole views with what a reader of the log marked as true.
 //!
-//! For each recorded session a file of marks says what was true at one line of it: the request being worked on, the fate
-//! of every request, constraints, decisions, outcomes of runs, open items, what came next, questions that the notes must
-//! answer, and statements that would be false. The arithmetic is that of `score.py`, which stands beside the marks;
-//! tokens are characters / 4.
+//! For each recorded session, a file of marks states what was true at one line of it: the current request, the fate of every request,
+//! constraints, decisions, results of runs, open items, the next step, questions that the notes must answer, and statements that would be
+//! false. The arithmetic is that of `score.py`, which is stored with the marks; tokens are characters / 4.
 //!
-//! Columns: ours (every compaction that the recorded client made before the cut is made by rules), client (its own
-//! summary, where one stands at the cut), dialogue (the person's and the agent's words, within the size of our notes),
-//! list (the most frequent names, same size), prototype (the dialogue with a line for each edit, command and report, same
-//! size), model (notes that a strong model wrote, as they are), merged (the same notes played as a model's answer). Where
-//! notes have no sections, the whole text counts as every section, in their favour.
+//! Columns: ours (every compaction that the recorded client made before the cut is made by rules), client (its own summary, if there is
+//! one at the cut), dialogue (the text of user and agent, within the size of our notes), list (the most frequent names, same size),
+//! prototype (the dialogue with a line for each edit, command and report, same size), model (notes that a strong model wrote, unchanged),
+//! merged (the same notes used as a model's answer). If notes have no sections, the whole text counts as every section, in their favour.
 
 mod baseline;
 pub(crate) mod compactbench;
@@ -38,43 +36,43 @@ use self::truth::Truth;
 use crate::recorded::read;
 use crate::retention;
 
-/// Sizes of views that baselines are measured with: tokens of the dialogue, and of the newest messages.
+/// The sizes of the baseline views: tokens of the dialogue, and of the newest messages.
 const BASELINE_VIEWS: [(usize, usize); 2] = [(5_000, 3_000), (8_000, 5_000)];
-/// The tag that notes begin with.
+/// The text at the beginning of notes.
 const NOTES_TAG: &str = "CONTEXT COMPACTION";
-/// Settings and window of smaller views.
+/// The settings and the window of smaller views.
 const SMALLER_RATIO: &str = "compression.target_ratio=0.1";
 const SMALLER_WINDOW_TOKENS: u64 = 100_000;
 
-/// What is measured.
+/// The options of the benchmark.
 pub(crate) struct Takeover {
-    /// Folder of recorded Claude Code sessions.
+    /// The folder of recorded Claude Code sessions.
     pub(crate) sessions: PathBuf,
-    /// Folder of marks.
+    /// The folder of marks.
     pub(crate) truth: PathBuf,
-    /// The model's window.
+    /// The model's window, in tokens.
     pub(crate) window_tokens: u64,
-    /// How often the past is compacted, in parts of equal size; none for as often as the client did.
+    /// The numbers of compactions of the past, in parts of equal size; empty for the compactions of the client.
     pub(crate) parts: Vec<usize>,
-    /// Settings over the defaults.
+    /// Settings that override the defaults.
     pub(crate) settings: Vec<String>,
-    /// Values of `compression.target_tokens` whose views are measured too.
+    /// Values of `compression.target_tokens` whose views are measured as well.
     pub(crate) targets: Vec<u64>,
-    /// Folder of notes that are played as a model's answer.
+    /// The folder of notes that are used as a model's answer.
     pub(crate) words: Option<PathBuf>,
-    /// A Python that has Hermes, for a column of its rules.
+    /// A Python with the package of Hermes, for a column with its rules.
     pub(crate) hermes: Option<PathBuf>,
-    /// Only this session, with its notes beside the marks.
+    /// The only session to show, with its notes beside the marks.
     pub(crate) show: Option<String>,
-    /// Folder that all notes are written to.
+    /// The folder to which all notes are written.
     pub(crate) dump: Option<PathBuf>,
-    /// Print what must not be lost beside the tables.
+    /// Whether to print the figures that must not get worse.
     pub(crate) floors: bool,
-    /// Figures as JSON.
+    /// Whether to print figures as JSON.
     pub(crate) json: bool,
 }
 
-/// Notes of one column, in the view they stand in.
+/// The notes of one column, with their view.
 struct Candidate {
     column: String,
     notes: String,
@@ -83,13 +81,13 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// A text that is notes and view in one.
+    /// A text that is both notes and view.
     fn alone(column: &str, notes: String, form: NotesForm) -> Self {
         Self { column: column.to_owned(), view: notes.clone(), notes, form }
     }
 }
 
-/// One session with its marks.
+/// A session with its marks.
 struct Marked {
     truth: Truth,
     marks: String,
@@ -106,7 +104,7 @@ impl Marked {
         self.stages.last().and_then(|stage| stage.summary.as_deref())
     }
 
-    /// Where the past is compacted: in parts, or where the client compacted.
+    /// The positions at which the past is compacted: the ends of parts, or those of the client's compactions.
     fn ends(&self, parts: Option<usize>) -> Vec<usize> {
         match parts {
             Some(count) => part_ends(self.past(), count),
@@ -115,7 +113,7 @@ impl Marked {
     }
 }
 
-/// Prints the tables.
+/// Runs the benchmark and formats the tables.
 pub(crate) fn run(asked: &Takeover) -> Result<String, String> {
     let sessions = marked_sessions(asked)?;
     let bench = Bench::new(asked)?;
@@ -150,7 +148,7 @@ pub(crate) fn run(asked: &Takeover) -> Result<String, String> {
     Ok(format!("{shown}{}{floors}", tables.print()))
 }
 
-/// Compacts generated conversations by rules and prints what became of their requests.
+/// Compacts generated conversations by rules and prints the fate of their requests.
 pub(crate) fn run_generated(
     count: u64,
     window_tokens: u64,
@@ -160,7 +158,7 @@ pub(crate) fn run_generated(
     generated::run(count, &Compactor::new(window_tokens, settings)?, as_json)
 }
 
-/// The sessions that both folders have.
+/// The sessions for which both folders have a file.
 fn marked_sessions(asked: &Takeover) -> Result<Vec<Marked>, String> {
     if !asked.sessions.is_dir() {
         return Err(format!("recorded sessions not found: {} is no folder", asked.sessions.display()));
@@ -259,13 +257,13 @@ impl<'a> Bench<'a> {
         Ok(candidates)
     }
 
-    /// The notes that are played as a model's answer, where a folder of them was given.
+    /// The notes that are used as a model's answer, if a folder of them was given.
     fn words_of(&self, marked: &Marked) -> Option<String> {
         let path = self.asked.words.as_ref()?.join(format!("{}.md", marked.truth.session));
         std::fs::read_to_string(path).ok()
     }
 
-    /// How often the past is compacted, each with its column.
+    /// The numbers of compactions, each with its column.
     fn ways(&self) -> Vec<(String, Option<usize>)> {
         match self.asked.parts.as_slice() {
             [] => vec![("ours".to_owned(), None)],
@@ -274,8 +272,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The view after a compaction of the whole past for which a model wrote these words; after the parts before it were
-    /// compacted by rules, if there are parts.
+    /// The view after a compaction of the whole past with these words as the model's answer. If there are parts, those before the last
+    /// are compacted by rules first.
     fn merged(&self, compactor: &Compactor, marked: &Marked, words: &str) -> Result<Vec<Spoken>, String> {
         let past = marked.past();
         let ends = marked.ends(Some(self.asked.parts.first().copied().unwrap_or(1)));
@@ -287,7 +285,7 @@ impl<'a> Bench<'a> {
         compactor.with_words(&view, words)
     }
 
-    /// What must not be lost, after compactions where the client made them, and after one and three in a row.
+    /// Adds the figures that must not get worse, after the client's compactions, and after one and three in a row.
     fn floors(&self, marked: &Marked, floors: &mut Floors) -> Result<(), String> {
         let (name, past) = (marked.truth.session.as_str(), marked.past());
         let session = Session { name, log: &marked.log, cut: marked.truth.cut, past };
@@ -299,7 +297,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Probes answered by whole views of several sizes.
+    /// Scores the probes with whole views of several sizes.
     fn views(&self, marked: &Marked, candidates: &[Candidate], tables: &mut Tables) -> Result<(), String> {
         let (truth, past) = (&marked.truth, marked.past());
         let mut add = |name: &str, view: &str| {
@@ -346,7 +344,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The view after compactions by rules at these places, each of what the last one left and what came since.
+/// The view after compactions by rules at these positions, each of the previous view and the messages since.
 fn compacted(compactor: &Compactor, past: &[Spoken], ends: &[usize]) -> Result<Vec<Spoken>, String> {
     let (mut view, mut at): (Vec<Spoken>, usize) = (Vec::new(), 0);
     for end in ends {
@@ -357,13 +355,13 @@ fn compacted(compactor: &Compactor, past: &[Spoken], ends: &[usize]) -> Result<V
     Ok(view)
 }
 
-/// The notes of a view of ours.
+/// The notes of one of our views.
 fn ours(column: String, view: &[Spoken]) -> Candidate {
     let notes = view.iter().map(Spoken::text).find(|text| text.contains(NOTES_TAG)).unwrap_or_default();
     Candidate { column, notes, view: view_text(view), form: NotesForm::Sections }
 }
 
-/// Whether its view is more than its notes.
+/// Whether its view contains more than its notes.
 fn shows_view(candidate: &Candidate) -> bool {
     candidate.column.starts_with("ours") || matches!(candidate.column.as_str(), "merged" | "hermes")
 }
@@ -372,7 +370,7 @@ fn view_text(view: &[Spoken]) -> String {
     view.iter().map(Spoken::text).collect::<Vec<_>>().join("\n")
 }
 
-/// Writes the notes of a session, a file for each column.
+/// Writes the notes of a session, one file for each column.
 fn dump(folder: &Path, name: &str, candidates: &[Candidate]) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     std::fs::create_dir_all(folder).map_err(failed)?;

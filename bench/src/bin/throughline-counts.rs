@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         let stats = ALLOCATOR.stats();
         Allocations {
             count: stats.allocations + stats.reallocations,
-            // A reallocation is counted by what it adds: growing by nothing costs nothing.
+            // A reallocation counts with the bytes it adds.
             bytes: stats.bytes_allocated,
         }
     })

@@ -1,4 +1,4 @@
-//! The written bounds: a file of lines with a workload, its allocations and its bytes, as `cargo test` builds it.
+//! The stored bounds: a file with lines of a workload, its allocations and its bytes, in a build by `cargo test`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,9 +6,9 @@ use std::path::Path;
 use super::table::{percent, plain, read_plain};
 use super::workloads::Counted;
 
-/// What a count may be above its bound, in percent: less is noise of hash seeds and socket reads, more is a regression.
+/// The most a count may exceed its bound, in percent: less is noise of hash seeds and socket reads, more is a regression.
 const MOST_ABOVE_PERCENT: f64 = 3.0;
-/// Bounds this far above the counts, in percent, hide regressions and should be renewed.
+/// The difference, in percent, from which bounds are stale: too high above the counts, they would hide regressions.
 const STALE_PERCENT: f64 = -10.0;
 
 const HEAD: &str = "\
@@ -17,13 +17,13 @@ const HEAD: &str = "\
 # the commit: THROUGHLINE_WRITE_COUNTS=1 cargo test -p throughline-bench --test counts
 ";
 
-/// Writes counts as the new bounds.
+/// Writes counts as new bounds.
 pub(super) fn write(file: &Path, counted: &[Counted]) -> Result<(), String> {
     std::fs::write(file, format!("{HEAD}{}", plain(counted)))
         .map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// Compares counts with their bounds: a table, as an error where one is exceeded.
+/// Compares counts with their bounds and returns a table, as an error if a bound is exceeded.
 pub(super) fn check(file: &Path, counted: &[Counted]) -> Result<String, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let bounds = read_plain(&text)?;

@@ -1,4 +1,4 @@
-//! Compaction of a generated transcript of a megabyte: with nothing known of it, and with everything gathered before.
+//! Compaction of a generated transcript of a megabyte: without any earlier work, and with everything gathered before.
 
 use throughline_compaction::{Conversation, Ledger, Outcome};
 use throughline_redact::Redactor;
@@ -43,7 +43,7 @@ impl Stage {
             ledger: Some(ledger),
             fixed_tokens: 0,
         };
-        // No clock: what a round does must not depend on when it is done.
+        // Without a clock: the work of a round must not depend on the time.
         let attempt = self.estimator.compact(&conversation, &budgets, &self.redactor, &|| 0);
         match attempt.outcome {
             Outcome::Completed(_) => Ok(()),

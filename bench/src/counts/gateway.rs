@@ -1,7 +1,7 @@
 //! Calls through a gateway in this process, over loopback, with its record on disk.
 //!
-//! Client, gateway and upstream share one thread, so that their order does not depend on the machine; the record has a
-//! thread of its own, and each call waits until the one before is over there too. The clock never moves.
+//! Client, gateway and upstream share one thread, so that their order does not depend on the machine. The record has its own thread, and
+//! each call waits until the previous one has finished there as well. The clock is fixed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,7 +28,7 @@ use crate::gateway::shapes::{Form, Shape, Traffic};
 use crate::gateway::upstream::{ANSWER_TEXT, Upstream};
 use crate::store::START_MS;
 
-/// Calls of a round.
+/// The number of calls in a round.
 const CALLS: usize = 20;
 
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl Host for StillHost {
     }
 
     fn random(&self) -> u32 {
-        // An odd factor: every number comes once, and neighbours look nothing alike.
+        // An odd factor: every number occurs once, and neighbours differ widely.
         self.0.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761)
     }
 
@@ -53,7 +53,7 @@ impl Host for StillHost {
     }
 }
 
-/// Recall is not offered here.
+/// No recall tools, because recall is not offered here.
 struct NoTools;
 
 impl RecallTools for NoTools {
@@ -66,11 +66,11 @@ impl RecallTools for NoTools {
     }
 }
 
-/// Rounds of calls of one shape.
+/// Returns rounds of calls of one shape.
 pub(super) fn calls(shape: Shape, form: Form) -> Result<Round, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // One thread for what blocks: two would share the work differently in every run.
+        // One thread for blocking work: two would divide the work differently in every run.
         .max_blocking_threads(1)
         .build()
         .map_err(told)?;
@@ -79,7 +79,7 @@ pub(super) fn calls(shape: Shape, form: Form) -> Result<Round, String> {
 }
 
 struct Stage {
-    /// A permit for each call that the gateway is done with.
+    /// Has a permit for each call that the gateway has finished.
     served: Arc<Semaphore>,
     client: Client,
     traffic: Traffic,
@@ -132,7 +132,7 @@ impl Stage {
     async fn call(&mut self, body: &str) -> Result<(), String> {
         self.client.ask(body).await.map_err(told)?;
         self.served.acquire().await.map_err(told)?.forget();
-        // What is recorded after that is ahead of this on the one thread that blocks.
+        // The single blocking thread runs this after everything that the call records.
         tokio::task::spawn_blocking(|| ()).await.map_err(told)
     }
 }

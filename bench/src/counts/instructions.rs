@@ -1,9 +1,9 @@
-//! Instructions of a workload, counted by valgrind: those of two rounds less those of one.
+//! The instructions of a workload, counted by valgrind: those of two rounds minus those of one.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Instructions of the second round.
+/// Returns the instructions of the second round.
 pub(super) fn of(program: &Path, workload: &str) -> Result<u64, String> {
     let one = counted(program, workload, 1)?;
     let two = counted(program, workload, 2)?;

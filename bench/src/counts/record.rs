@@ -1,4 +1,4 @@
-//! The record on disk: turns that are appended, and questions that are asked.
+//! The record on disk: appended turns and searches.
 
 use throughline_store::{NewMessage, Owner, SearchMode, SearchQuery, SqliteStore, Store};
 use throughline_testkit::Rng;
@@ -8,20 +8,20 @@ use super::workloads::Round;
 use crate::store::{START_MS, new_session, session_id, told};
 use crate::store_texts::Author;
 
-/// Messages in the record before anything is counted.
+/// The number of messages in the record before counting.
 const FILLING: usize = 4_000;
 const FILLING_BATCH: usize = 500;
-/// Appends of a round, and messages of each: a question and its answer.
+/// The appends of a round, and the messages of each: a question and its answer.
 const APPENDS: usize = 40;
 const APPENDED: usize = 2;
-/// Questions of each kind in a round.
+/// The number of searches of each kind in a round.
 const QUESTIONS: usize = 8;
 
 struct Stage {
     store: SqliteStore,
     author: Author,
     written: usize,
-    // Dropped last: the record is in it.
+    // Dropped last, because it contains the record.
     _folder: tempfile::TempDir,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn append() -> Result<Round, String> {
     Ok(Box::new(move || (0..APPENDS).try_for_each(|_| stage.append(APPENDED))))
 }
 
-/// The same questions in every round: a rare word, a common one, two together, a phrase, a path.
+/// The same searches in every round: a rare word, a common one, two together, a phrase, a path.
 pub(super) fn search() -> Result<Round, String> {
     let stage = Stage::new()?;
     let mut rng = Rng::new(5);
@@ -75,7 +75,7 @@ pub(super) fn search() -> Result<Round, String> {
         questions.push(format!("src/{}", word(0, 200)));
     }
     Ok(Box::new(move || {
-        // The whole stage: with its store alone the folder of the record would be gone.
+        // Captures the whole stage; with its store alone, the folder of the record would be dropped.
         let stage = &stage;
         let mut hits = 0;
         for text in &questions {

@@ -1,4 +1,4 @@
-//! Counts as text: for people, for programs, and two builds side by side.
+//! Formats counts: for people, for programs, and as a comparison of two builds.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::Command;
 
 use super::workloads::Counted;
 
-/// A change in percent; zero where there was nothing.
+/// The change in percent; 0 if the earlier value is 0.
 pub(super) fn percent(before: f64, now: f64) -> f64 {
     if before == 0.0 { 0.0 } else { (now - before) / before * 100.0 }
 }
 
-/// One line a workload: name, allocations, bytes and, where they were counted, instructions.
+/// Formats one line per workload: name, allocations, bytes and, if counted, instructions.
 pub(super) fn plain(counted: &[Counted]) -> String {
     let mut out = String::new();
     for workload in counted {
@@ -24,7 +24,7 @@ pub(super) fn plain(counted: &[Counted]) -> String {
     out
 }
 
-/// Reads what [`plain`] wrote; lines that begin with `#` are comments.
+/// Parses the output of [`plain`]; lines that begin with `#` are comments.
 pub(super) fn read_plain(text: &str) -> Result<Vec<Counted>, String> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let parsed = lines.map(|line| {
@@ -38,7 +38,7 @@ pub(super) fn read_plain(text: &str) -> Result<Vec<Counted>, String> {
     parsed.collect::<Option<_>>().ok_or_else(|| format!("these are no counts: {text}"))
 }
 
-/// The counts of another build.
+/// Runs another build and returns its counts.
 pub(super) fn of_program(program: &Path, only: &str, instructions: bool) -> Result<Vec<Counted>, String> {
     let mut command = Command::new(program);
     command.args(["--plain", "--only", only]);
@@ -66,7 +66,7 @@ pub(super) fn alone(counted: &[Counted]) -> String {
     out
 }
 
-/// Both builds, with the change of each figure in percent.
+/// Formats the counts of both builds, with the change of each figure in percent.
 pub(super) fn side_by_side(before: &[Counted], now: &[Counted]) -> Result<String, String> {
     let mut out =
         format!("{:<28} {:<12} {:>16} {:>16} {:>9}\n", "one round of", "what", "before", "now", "change");

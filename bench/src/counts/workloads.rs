@@ -1,18 +1,18 @@
-//! What is counted: each workload is set up once and then runs rounds of the same work.
+//! The workloads: each is set up once and then runs rounds of the same work.
 
 use super::{compaction, gateway, record};
 use crate::gateway::shapes::{Form, Shape};
 
-/// What a process has allocated.
+/// The allocations of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocations {
-    /// How often memory was asked for, growing included.
+    /// The number of allocations, including reallocations.
     pub count: usize,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: usize,
 }
 
-/// A workload that is set up: each call is one round.
+/// A workload after its setup: each call is one round.
 pub(super) type Round = Box<dyn FnMut() -> Result<(), String>>;
 
 /// A workload.
@@ -21,13 +21,13 @@ pub(super) struct Workload {
     set_up: fn() -> Result<Round, String>,
 }
 
-/// What one round of a workload took.
+/// The counts of one round of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) name: String,
     pub(super) allocations: usize,
     pub(super) bytes: usize,
-    /// Only where valgrind ran.
+    /// `None` without valgrind.
     pub(super) instructions: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ pub(super) const ALL: [Workload; 12] = [
 ];
 
 impl Workload {
-    /// Runs so many rounds.
+    /// Runs `rounds` rounds.
     pub(super) fn run(&self, rounds: usize) -> Result<(), String> {
         let mut round = (self.set_up)()?;
         for _ in 0..rounds {
@@ -60,7 +60,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Counts what the second round allocates.
+    /// Counts the allocations of the second round.
     pub(super) fn count(&self, allocations: &dyn Fn() -> Allocations) -> Result<Counted, String> {
         let mut round = (self.set_up)()?;
         round()?;

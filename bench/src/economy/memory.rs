@@ -1,5 +1,5 @@
-//! What the views that were really sent still hold: answers to the questions of a reader who takes over at a marked line, and the
-//! anchors (paths, names, flags, hashes, numbers) in the strings of the agent's calls that were in the conversation before.
+//! What the sent views contain: answers to the questions of a reader who takes over at a marked line, and the anchors (paths, names,
+//! flags, hashes, numbers) in the arguments of the agent's calls that occurred earlier in the conversation.
 //!
 //! An anchor that is not in the view can be looked up. The recall is asked with the agent's last words before the call, without the
 //! anchor. What it answers is the list of names that the view no longer has, which counts as one passage, and passages of the
@@ -22,16 +22,16 @@ use crate::retention::{Counting, all_text, argument_strings};
 use crate::store::told;
 use crate::takeover::sent::{Marks, ViewScore, asked_percent};
 
-/// Passages of one recall that count.
+/// The number of passages of a recall that count.
 const PASSAGES: usize = 5;
 /// Characters of a list of names.
 const LIST_CHARS: usize = 6_000;
 /// So many passages are longer than a list and the passages beside it.
 const PASSAGES_AT_LENGTH: usize = 40;
-/// Words of the agent that a recall is asked with.
+/// The longest query, in characters of the agent's text.
 const QUESTION_CHARS: usize = 2_000;
 
-/// A use of an anchor that the conversation had before.
+/// A use of an anchor that occurred earlier in the conversation.
 struct Need {
     call: usize,
     anchor: String,
@@ -41,18 +41,18 @@ struct Need {
     past: usize,
 }
 
-/// A session that is watched.
+/// A session whose views are checked.
 pub(super) struct Watched {
     name: String,
     texts: Vec<String>,
     /// The messages of these texts.
     messages: Vec<Message>,
     needs: Vec<Need>,
-    /// The first call whose request has all of the marked past.
+    /// The first call whose request contains everything before the marked line.
     cut_call: Option<usize>,
 }
 
-/// What was seen of one session in one mode.
+/// The observations of one session in one mode.
 #[derive(Default)]
 struct Seen {
     /// For each need, whether its anchor was in the view.
@@ -61,11 +61,11 @@ struct Seen {
     listed: Vec<bool>,
     /// Characters of these lists, and how many there were.
     list_chars: (usize, usize),
-    /// The view where the session was marked.
+    /// The view at the marked line.
     view: Vec<String>,
 }
 
-/// Sums of a mode.
+/// The sums of a mode.
 #[derive(Default)]
 pub(super) struct ModeMemory {
     sessions: Vec<(Arc<Watched>, Vec<NeedSeen>)>,
@@ -85,14 +85,14 @@ enum NeedSeen {
     Missing,
 }
 
-/// A watch over one session in one mode.
+/// Observes one session in one mode.
 pub(super) struct Watch {
     watched: Arc<Watched>,
     seen: Arc<Mutex<Seen>>,
 }
 
 impl Watched {
-    /// Prepares a session of this name; `log` is its file, for the marked line.
+    /// Prepares a session; `log` is its file, for the marked line.
     pub(super) fn new(
         name: &str,
         recording: &Recording,
@@ -126,7 +126,7 @@ impl Watched {
 }
 
 impl Watch {
-    /// What looks at every request.
+    /// Returns the observer of every request.
     pub(super) fn observer(&self) -> RequestObserver {
         let (watched, seen) = (Arc::clone(&self.watched), Arc::clone(&self.seen));
         RequestObserver::new(move |sent: &SentRequest<'_>| {
@@ -157,7 +157,7 @@ impl Watch {
         })
     }
 
-    /// Adds what was seen to the sums of a mode.
+    /// Adds the observations to the sums of a mode.
     pub(super) fn end(self, marks: &Marks, into: &mut ModeMemory) -> Result<(), String> {
         let seen = std::mem::take(&mut *lock(&self.seen));
         if self.watched.cut_call.is_some() {
@@ -176,7 +176,7 @@ impl Watch {
     }
 }
 
-// Plain figures: a panic elsewhere leaves them usable.
+// The values are plain, so a panic elsewhere leaves them usable.
 fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -185,7 +185,7 @@ fn text_of(message: &Message) -> String {
     all_text(message, Counting::Everything)
 }
 
-/// The messages that were said, with their places; summaries of the recorded client were not.
+/// The messages of the conversation with their positions, without summaries of the recorded client.
 fn said(recording: &Recording) -> impl Iterator<Item = (usize, &Message)> {
     let is_summary = |place: &usize| {
         recording.compactions.iter().any(|made| made.summary_follows && made.message == *place)
@@ -193,14 +193,14 @@ fn said(recording: &Recording) -> impl Iterator<Item = (usize, &Message)> {
     recording.messages.iter().enumerate().filter(move |(place, _)| !is_summary(place))
 }
 
-/// How many messages a log has before a line.
+/// The number of messages in a log before a line.
 fn messages_before(log: &[u8], line: usize) -> Option<usize> {
     let past: Vec<u8> =
         log.split_inclusive(|byte| *byte == b'\n').take(line.saturating_sub(1)).flatten().copied().collect();
     Some(decode(past, &DecodeOptions::default()).ok()?.messages.len())
 }
 
-/// The anchors of every call that were in the conversation before it.
+/// The anchors of every call that occurred earlier in the conversation.
 fn needs(recording: &Recording, texts: &[String], finder: &AnchorFinder) -> Vec<Need> {
     let places: Vec<usize> = said(recording).map(|(place, _)| place).collect();
     let (mut needs, mut past, mut next) = (Vec::new(), String::new(), 0);
@@ -225,7 +225,7 @@ fn needs(recording: &Recording, texts: &[String], finder: &AnchorFinder) -> Vec<
     needs
 }
 
-/// What a search finds of an anchor that is not in a view.
+/// The result of searches for an anchor that is not in a view.
 #[derive(Clone, Copy, Debug, Default)]
 struct LookedUp {
     /// The first passages of the search of the record do, ...
@@ -242,8 +242,7 @@ struct LookedUp {
     shares_word: bool,
 }
 
-/// For each need that some mode misses: whether a recall finds the anchor, whether plain BM25 does, and whether any search
-/// by words could.
+/// For each need that a mode misses: whether a recall finds the anchor, whether plain BM25 does, and whether any search by words could.
 fn looked_up(
     watched: &Watched,
     recording: &Recording,
@@ -319,7 +318,7 @@ fn looked_up(
     Ok(found)
 }
 
-/// What the agent said last before it made its calls.
+/// The agent's last text before its calls.
 fn last_words(recording: &Recording, answer: std::ops::Range<usize>) -> String {
     let spoken = recording.messages.get(..answer.end).unwrap_or_default().iter().rev();
     let spoken = spoken.filter(|message| message.role() == throughline_transcript::Role::Assistant);
@@ -327,7 +326,7 @@ fn last_words(recording: &Recording, answer: std::ops::Range<usize>) -> String {
     text.unwrap_or_default().chars().take(QUESTION_CHARS).collect()
 }
 
-/// Prints the table: a line for each mode. The first one is what the others are compared with.
+/// Formats the table, with a line for each mode. The first one is the baseline of the others.
 pub(super) fn table(
     modes: &[(&str, ModeMemory)],
     recordings: &[(String, Recording)],
@@ -477,7 +476,7 @@ fn of_mode_at(mode: &ModeMemory, watched: &Watched, at: usize) -> Option<NeedSee
     seen.get(at).copied()
 }
 
-/// The scores of the notes of a mode and of another, over the sessions where both have notes.
+/// The scores of the notes of two modes, over the sessions in which both have notes.
 fn notes_beside(mode: &ModeMemory, other: &ModeMemory) -> (f64, f64) {
     let pairs = mode.views.iter().filter_map(|(name, view)| {
         let (_, beside) = other.views.iter().find(|(one, _)| one == name)?;

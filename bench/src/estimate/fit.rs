@@ -1,38 +1,36 @@
-//! Fitting weights to measured counts: how the priors were made, and how a benchmark tests them on sessions they have
-//! never seen.
+//! Fits weights to measured counts: this produced the priors, and lets a benchmark test them on unseen sessions.
 //!
-//! Least squares on relative errors with non-negative weights, drawn towards a prior, and re-weighted so that outliers
-//! (steps whose log does not show everything that was sent) pull little. Deterministic; no matrix library needed for
-//! some sixty columns.
+//! Least squares on relative errors with non-negative weights and a prior, re-weighted so that outliers (steps whose log does not show
+//! everything that was sent) have little effect. Deterministic; some sixty columns need no matrix library.
 
-/// One measured text.
+/// A measured text.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
-    /// How often each shape occurs.
+    /// The number of occurrences of each shape.
     pub(crate) columns: Vec<f64>,
-    /// What the provider counted.
+    /// The provider's count.
     pub(crate) tokens: f64,
-    /// How much it matters.
+    /// The weight of the sample.
     pub(crate) importance: f64,
 }
 
-/// What is known of a column before any sample.
+/// The prior of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prior {
-    /// The weight it has if the samples say nothing about it.
+    /// The weight without samples.
     pub(crate) weight: f64,
-    /// The most it can weigh.
+    /// The largest weight.
     pub(crate) ceiling: f64,
 }
 
-/// How to fit.
+/// The options of a fit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FitOptions {
-    /// How much the prior counts, in samples that would consist of nothing but the shape.
+    /// The strength of the prior, in samples that consist of the shape only.
     pub(crate) prior_samples: f64,
-    /// Relative error below which a sample counts fully; beyond it counts less the further it is off.
+    /// The relative error up to which a sample counts fully; beyond it, it counts less with growing error.
     pub(crate) tolerance: f64,
-    /// Rounds of re-weighting.
+    /// The number of re-weighting rounds.
     pub(crate) rounds: usize,
 }
 
@@ -42,8 +40,8 @@ impl Default for FitOptions {
     }
 }
 
-/// The weights, one a column, that best explain the samples: none below zero, none above its ceiling. `priors` has one
-/// value a column; a column no sample holds keeps its prior.
+/// Returns the weights, one per column, that best explain the samples: none below zero, none above its ceiling. `priors` has one value
+/// per column; a column that occurs in no sample keeps its prior.
 pub(crate) fn fit_weights(samples: &[Sample], priors: &[Prior], options: FitOptions) -> Vec<f64> {
     let mut weights: Vec<f64> = priors.iter().map(|prior| prior.weight).collect();
     let mut trust = vec![1.0; samples.len()];
@@ -58,13 +56,13 @@ pub(crate) fn fit_weights(samples: &[Sample], priors: &[Prior], options: FitOpti
     weights
 }
 
-/// (estimate - measured) / measured.
+/// The relative error: (estimate - measured) / measured.
 pub(crate) fn relative_error(sample: &Sample, weights: &[f64]) -> f64 {
     let estimate: f64 = sample.columns.iter().zip(weights).map(|(count, weight)| count * weight).sum();
     (estimate - sample.tokens) / sample.tokens.max(1.0)
 }
 
-/// The normal equations, columns scaled to length one.
+/// The normal equations, with columns scaled to length one.
 struct System {
     size: usize,
     gram: Vec<f64>,
@@ -101,7 +99,7 @@ impl System {
         Self { size, gram, right, scale }
     }
 
-    /// Coordinate descent, which keeps every weight within its bounds on the way.
+    /// Coordinate descent, which keeps every weight within its bounds.
     fn solve(&self, start: &[f64], priors: &[Prior]) -> Vec<f64> {
         const SWEEPS: usize = 4000;
         const SETTLED: f64 = 1e-10;

@@ -1,10 +1,9 @@
-//! Reads recorded Claude Code sessions as *steps*: what was added between two calls, and how many tokens the provider
-//! says that was.
+//! Reads recorded Claude Code sessions as *steps*: the content added between two calls, and its tokens by the provider's count.
 //!
-//! A step runs from one call to the next in the same session. Its measure is the difference of the two prompts (input,
-//! cache reads and cache writes together); what was added is the answer of the first call, with its tool calls, and
-//! everything that came in until the second: tool results, the user's words. The log is not complete: reminders that the
-//! client adds to a request are not in it, and thinking is there in summary only.
+//! A step lasts from one call to the next in the same session. Its measure is the difference of the two prompts (input, cache reads and
+//! cache writes together). The added content is the answer of the first call, with its tool calls, and everything that arrives before the
+//! second: tool results and the user's text. The log is not complete: it lacks reminders that the client adds to a request, and contains
+//! thinking only as a summary.
 
 use std::path::Path;
 
@@ -16,35 +15,35 @@ use throughline_transcript::{Message, Part, decode_message_text};
 use super::fit::{FitOptions, Prior, Sample};
 use crate::recorded;
 
-/// What was added between two calls.
+/// The content added between two calls.
 pub(crate) struct Step {
-    /// The model that counted it.
+    /// The model that counted the tokens.
     pub(crate) model: String,
-    /// Prompt of the call before, in tokens.
+    /// The prompt of the earlier call, in tokens.
     pub(crate) prompt_before: u64,
-    /// Prompt of the call after, in tokens.
+    /// The prompt of the later call, in tokens.
     pub(crate) prompt_after: u64,
-    /// What the log shows of the addition.
+    /// The added content, as far as the log shows it.
     pub(crate) added: ContentProfile,
-    /// Its text as counted by OpenAI's newer encoding, for comparison.
+    /// The tokens of its text in OpenAI's newer encoding, for comparison.
     pub(crate) o200k_tokens: u64,
 }
 
-/// Columns of a step beside the shapes of its text, and what they weigh before a fit: messages, tool calls, tool results.
+/// The columns of a step beside the shapes of its text, with their priors: messages, tool calls, tool results.
 const OVERHEAD_PRIORS: [Prior; 3] = [
     Prior { weight: 5.0, ceiling: 30.0 },
     Prior { weight: 60.0, ceiling: 150.0 },
     Prior { weight: 10.0, ceiling: 50.0 },
 ];
-/// Claude against the OpenAI encodings before its own usage says otherwise: text of agents runs at 1.12 times o200k;
-/// scripts that the sessions do not hold are taken from the older encoding, whose vocabulary is as small.
+/// The ratio of Claude's tokens to the OpenAI encodings, before Claude's own usage is known: text of agents has 1.12 times the tokens of
+/// o200k. Scripts that do not occur in the sessions are estimated from the older encoding, whose vocabulary is as small.
 const CLAUDE_TO_O200K: f64 = 1.12;
 const CLAUDE_TO_CL100K_BEYOND_ASCII: f64 = 1.1;
 
-/// How steps are fitted. The sessions are few and of one kind, so the pull to the prior is strong.
+/// The options for fitting steps. The sessions are few and similar, so the prior is strong.
 pub(crate) const FIT: FitOptions = FitOptions { prior_samples: 1e-3, tolerance: 0.03, rounds: 8 };
 
-/// What is known of Claude's weights before any session: one value for each shape, then the overheads.
+/// The priors of Claude's weights: one value for each shape, then the overheads.
 pub(crate) fn claude_priors() -> Vec<Prior> {
     let (o200k, cl100k) = (TokenModel::of(Family::O200k), TokenModel::of(Family::Cl100k));
     let shape = |feature: &Feature| {
@@ -58,7 +57,7 @@ pub(crate) fn claude_priors() -> Vec<Prior> {
     Feature::ALL.iter().map(shape).chain(OVERHEAD_PRIORS).collect()
 }
 
-/// The model that fitted weights describe.
+/// The token model with fitted weights.
 pub(crate) fn model_of(fitted: &[f64]) -> TokenModel {
     let prior = TokenModel::of(Family::Claude);
     let weights = std::array::from_fn(|at| fitted[at] as f32);
@@ -69,7 +68,7 @@ pub(crate) fn model_of(fitted: &[f64]) -> TokenModel {
 }
 
 impl Step {
-    /// The step as a sample to fit. Small additions are mostly what the log does not show, so they count for less.
+    /// The step as a sample. Small additions consist mostly of content that the log lacks, so they count less.
     pub(crate) fn sample(&self) -> Sample {
         const FULL_IMPORTANCE_TOKENS: f64 = 500.0;
         let tokens = self.measured() as f64;
@@ -82,7 +81,7 @@ impl Step {
         }
     }
 
-    /// Tokens the provider counted for the addition.
+    /// The provider's count of the added content.
     pub(crate) fn measured(&self) -> u64 {
         self.prompt_after.saturating_sub(self.prompt_before)
     }
@@ -90,13 +89,13 @@ impl Step {
 
 /// A recorded session.
 pub(crate) struct Session {
-    /// Its steps in order; those across a compaction and those in which the prompt shrank are left out.
+    /// The steps in order, without those across a compaction and those in which the prompt shrank.
     pub(crate) steps: Vec<Step>,
-    /// How many steps were left out.
+    /// The number of omitted steps.
     pub(crate) left_out: usize,
 }
 
-/// Reads every session of a folder, in the order of their names.
+/// Reads every session of a folder, in the order of names.
 pub(crate) fn read_sessions(folder: &Path) -> Result<Vec<Session>, String> {
     recorded::files(folder)?.iter().map(|path| read_session(path)).collect()
 }
@@ -104,7 +103,7 @@ pub(crate) fn read_sessions(folder: &Path) -> Result<Vec<Session>, String> {
 fn read_session(path: &Path) -> Result<Session, String> {
     let bytes = recorded::read(path)?;
     let mut log = Log::default();
-    // A line that is not JSON is passed over, as every reader of these logs has to.
+    // Lines that are not JSON are skipped, as by every reader of these logs.
     for line in String::from_utf8_lossy(&bytes).lines() {
         if let Ok(event) = serde_json::from_str::<Event<'_>>(line) {
             log.read(&event);
@@ -137,7 +136,7 @@ struct Inner<'a> {
     content: Option<&'a RawValue>,
 }
 
-/// The state of reading one log.
+/// The state of a log's reader.
 #[derive(Default)]
 struct Log {
     steps: Vec<Step>,
@@ -170,7 +169,7 @@ impl Log {
         }
     }
 
-    /// One answer is spread over several lines with the same id and the same usage.
+    /// An answer is spread over several lines with the same id and the same usage.
     fn read_answer(&mut self, message: &Inner<'_>, content: &RawValue) {
         let continues = message.id.is_some() && message.id == self.call_id;
         if continues {
@@ -204,7 +203,7 @@ impl Log {
         self.add(profile, false);
     }
 
-    /// Results of parallel calls are lines of their own in the log and one message on the wire.
+    /// Results of parallel calls are separate lines in the log, but one message in the request.
     fn add(&mut self, profile: ContentProfile, carries_results: bool) {
         let same_message = carries_results && self.last_added_results;
         self.added += ContentProfile { messages: u32::from(!same_message), ..profile };

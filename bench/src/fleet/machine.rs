@@ -1,7 +1,6 @@
-//! What the machine does while something is measured: its load, and the processor time of a server's processes. Linux says; elsewhere
-//! figures are absent.
+//! The state of the machine during a measurement: its load, and the processor time of a server's processes. Available on Linux only.
 
-/// Runs something; says with it how busy the machine was.
+/// Runs `work`, and describes how busy the machine was.
 pub(super) fn with_load<T>(work: impl FnOnce() -> T) -> (String, T) {
     let before = load();
     let done = work();
@@ -15,7 +14,7 @@ pub(super) fn with_load<T>(work: impl FnOnce() -> T) -> (String, T) {
     (words, done)
 }
 
-/// Processes that ran or wanted to, averaged over the last minute.
+/// The average number of runnable processes in the last minute.
 pub(super) fn load() -> Option<f64> {
     std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
 }
@@ -26,7 +25,7 @@ pub(super) fn own_seconds() -> Option<f64> {
     times_of("self").map(|times| times.own)
 }
 
-/// The processor time of a process and its children, of those that are gone too, in seconds.
+/// The processor time of a process and its children, including those that have ended, in seconds.
 #[cfg(feature = "postgres")]
 pub(super) fn seconds_of(process: u32) -> Option<f64> {
     let first = times_of(&process.to_string())?;
@@ -52,10 +51,10 @@ struct ProcessTimes {
 
 #[cfg(feature = "postgres")]
 fn times_of(process: &str) -> Option<ProcessTimes> {
-    /// Linux counts processor time in hundredths of a second for programs.
+    /// Linux reports processor time in hundredths of a second.
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program is in parentheses and may hold anything.
+    // The name of the program is in parentheses and may contain any character.
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
     let number = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok());
     Some(ProcessTimes {

@@ -1,4 +1,4 @@
-//! The record on PostgreSQL at a million messages, beside a file with the same ones.
+//! The record on PostgreSQL with a million messages, compared with a file with the same messages.
 
 use throughline_store::{PostgresStore, SqliteStore};
 use throughline_testkit::PostgresServer;
@@ -8,14 +8,14 @@ use crate::store::{IN_FILE, RecordLimits, START_MS, append, ask_everything, told
 use crate::store_texts::Author;
 use crate::table::Table;
 
-/// What a record on a server is to reach.
+/// The targets of a record on a server.
 const ON_SERVER: RecordLimits =
     RecordLimits { append: 10_000.0, words: 20.0, questions: 60.0, substrings: 100.0, continuation: 5.0 };
-/// The most bytes of a database for a byte of text, of a server and of a file.
+/// The most bytes of a database per byte of text, on a server and in a file.
 const MOST_TIMES_ON_SERVER: f64 = 4.0;
 const MOST_TIMES_IN_FILE: f64 = 3.0;
 
-/// Measures both: the table of the file, and that of the server.
+/// Measures both, and returns the table of the file and that of the server.
 pub(super) fn run(messages: usize) -> Result<(Table, Table), String> {
     let file = in_file(messages)?;
     let server = on_server(messages)?;

@@ -1,8 +1,9 @@
-//! The load at which the latency of the record degrades: conversations of generated owners, as gateways would write them.
+//! Finds the load at which the latency of the record degrades, with conversations of generated owners, written as by gateways.
 //!
-//! Calls begin when they are due, whether those before them are done or not, and are timed from then on: a record that cannot keep up
-//! shows as latency. A call checks the version of its conversation, appends what was said and books the call. Conversations begin, are compacted
-//! once, end after some calls, and are searched now and then. The load doubles until latency degrades; one more load in between follows.
+//! Calls begin when they are due, even if earlier ones have not ended, and are timed from their due time: a record that cannot keep up
+//! shows as latency. A call checks the version of its conversation, appends the messages and records the call. Conversations begin, are
+//! compacted once, end after some calls, and are searched now and then. The load doubles until latency degrades; then one load in between
+//! is measured.
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -20,42 +21,43 @@ use super::machine;
 use crate::store::{START_MS, continuation, percentiles, session_id, told};
 use crate::store_texts::Author;
 
-/// Calls of a conversation, with two or three messages of about two kilobytes each.
+/// The number of calls of a conversation, with two or three messages of about two kilobytes each.
 const CALLS: usize = 12;
 const MESSAGE_BYTES: usize = 2_000;
 /// The call before which a conversation is compacted.
 const COMPACTED_BEFORE: usize = 8;
-/// One call in so many is followed by a search.
+/// One of this many calls is followed by a search.
 const SEARCH_EVERY: usize = 48;
-/// Different texts that are said.
+/// The number of different texts.
 const TEXTS: usize = 2_000;
-/// Latency has degraded when its 95th percentile is so many times that of the first load, and at least this ...
+/// Latency has degraded if its 95th percentile is this many times that of the first load, and at least `DEGRADED_MS`.
 const DEGRADED_TIMES: f64 = 5.0;
 const DEGRADED_MS: f64 = 50.0;
-/// ... or when less than this share of the calls was done in time.
+/// It has also degraded if less than this share of the calls ended in time.
 const DONE_SHARE: f64 = 0.95;
-/// The most calls a second that are tried.
+/// The highest load that is tried, in calls per second.
 const MOST: u32 = 25_600;
 const SECONDS_OF_DAY: f64 = 86_400.0;
 
 pub(super) struct SimulateOptions {
     pub(super) owners: usize,
     pub(super) seconds: u32,
-    /// Calls a second.
+    /// The first load, in calls per second.
     pub(super) first: u32,
-    /// An empty database; `None` starts a server.
+    /// The address of an empty database; `None` starts a server.
     pub(super) url: Option<String>,
 }
 
-/// What one load came to.
+/// The result of one load.
 struct Step {
     offered: u32,
     done_per_second: f64,
     p50: f64,
     p95: f64,
     p99: f64,
-    /// Processor time of a call in milliseconds, of the server and of this program.
+    /// The processor time per call of the server, in milliseconds.
     server_ms: Option<f64>,
+    /// The processor time per call of this program, in milliseconds.
     own_ms: Option<f64>,
     wal_bytes: Option<f64>,
     load: Option<f64>,
@@ -71,10 +73,10 @@ pub(super) struct Simulation {
     text_bytes: u64,
 }
 
-/// The conversation that an owner is in.
+/// The state of an owner's current conversation.
 struct OwnerState {
     owner: Owner,
-    /// The first session, the one that is written to, and its version.
+    /// The first session, the current session, and its version.
     conversation: Option<(SessionId, Version)>,
     calls: usize,
 }
@@ -84,7 +86,7 @@ struct Load<'a> {
     owners: Vec<Mutex<OwnerState>>,
     texts: Vec<NewMessage>,
     words: Vec<String>,
-    /// Sessions that were begun.
+    /// The number of sessions created.
     sessions: AtomicUsize,
     text_bytes: AtomicUsize,
 }
@@ -133,7 +135,7 @@ pub(super) fn run(options: &SimulateOptions) -> Result<Simulation, String> {
     })
 }
 
-/// Makes calls at a load, and times them.
+/// Makes calls at a load and times them.
 fn measured(
     load: &Load<'_>,
     offered: u32,
@@ -149,7 +151,7 @@ fn measured(
     let server_seconds = || server?.process_id().and_then(machine::seconds_of);
     let (wal_before, server_before, own_before) = (wal(), server_seconds(), machine::own_seconds());
     let began = Instant::now();
-    // What is late by then counts as not done.
+    // Calls that have not begun by then count as not done.
     let end = began + Duration::from_secs(u64::from(seconds));
     std::thread::scope(|scope| {
         for worker in 0..PostgresStore::CONNECTIONS {
@@ -222,7 +224,7 @@ impl<'a> Load<'a> {
         })
     }
 
-    /// One call of an owner who is in none.
+    /// Makes one call of an owner without a call in progress.
     fn call(&self, rng: &mut Rng, number: usize) -> Result<(), String> {
         let mut state = loop {
             let owner = self.owners.get(rng.below(self.owners.len())).ok_or("there are no owners")?;
@@ -243,7 +245,7 @@ impl<'a> Load<'a> {
         let OwnerState { owner, conversation, calls } = state;
         let (first, version) = match conversation.take().filter(|_| *calls < CALLS) {
             Some((first, known)) => {
-                // What a gateway asks before each call: whether another one wrote meanwhile.
+                // A gateway checks before each call whether another one has written.
                 self.store.version(owner, &known.tip)?;
                 (first, known)
             }
@@ -304,7 +306,7 @@ impl<'a> Load<'a> {
     }
 }
 
-/// A message of about two kilobytes.
+/// Generates a message of about two kilobytes.
 fn message(author: &mut Author, at: usize) -> Result<NewMessage, String> {
     let mut text = String::new();
     while text.len() < MESSAGE_BYTES {
@@ -360,7 +362,7 @@ impl Simulation {
         out
     }
 
-    /// The highest load with all lower ones that did not degrade.
+    /// The highest load up to which no load degraded.
     fn sustained(&self) -> Option<u32> {
         self.steps.iter().take_while(|step| !step.is_degraded).last().map(|step| step.offered)
     }

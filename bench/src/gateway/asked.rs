@@ -1,13 +1,13 @@
-//! Requests as an agent makes them: a conversation that is sent again with every call and grows at its end.
+//! Requests of an agent: a conversation that is sent again with every call and grows at its end.
 
 use serde_json::{Value, json};
 
-/// Turns after which a conversation is begun anew, so that bodies keep their size.
+/// The number of turns after which a conversation starts again, so that bodies keep their size.
 const MOST_TURNS: usize = 40;
 /// Characters of one message at the start.
 const MESSAGE_CHARS: usize = 2_000;
 
-/// A conversation of about so many bytes.
+/// A conversation of about this many bytes.
 pub(super) struct Talk {
     bytes: usize,
     number: usize,
@@ -17,7 +17,7 @@ pub(super) struct Talk {
 }
 
 impl Talk {
-    /// A conversation that no other number has.
+    /// Creates a conversation that is unique for its number.
     pub(super) fn new(bytes: usize, number: usize) -> Self {
         let mut talk = Self { bytes, number, begun: 0, messages: Vec::new(), start: 0 };
         talk.begin();
@@ -46,7 +46,7 @@ impl Talk {
 
     /// The body of the next call.
     pub(super) fn next_body(&mut self) -> String {
-        // A large conversation is of interest once it is known; a small one is often new.
+        // Large conversations are measured once they are known to the gateway; small ones are often new.
         let most = if self.bytes > 100_000 { usize::MAX } else { MOST_TURNS };
         if self.messages.len() - self.start > most {
             self.begin();
@@ -58,7 +58,7 @@ impl Talk {
         json!({ "model": "worker", "stream": true, "messages": self.messages }).to_string()
     }
 
-    /// Takes an answer in and asks on.
+    /// Appends an answer and the next question.
     pub(super) fn heard(&mut self, answer: &[u8]) -> Result<(), String> {
         let answer: Value = serde_json::from_slice(answer)
             .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(answer)))?;

@@ -1,9 +1,9 @@
-//! What recorded sessions cost through Throughline in each mode of `economy` and through Headroom's proxy, in one run: the
-//! same requests, with the system prompt and the tools of a coding agent, priced by the same rules of the provider's cache.
+//! The cost of recorded sessions through Throughline in each mode of `economy` and through Headroom's proxy, in one run: the same
+//! requests, with the system prompt and the tools of a coding agent, priced by the same rules of the provider's cache.
 //!
-//! Anchors are the paths, names and numbers that the next answer's tool calls use and that the client sent: they are
-//! counted in the prompt that reaches the provider. A provider that is asked for a tool by name (`find_tools`) or for what
-//! was set aside is not played here: `throughline-bench economy` charges for both.
+//! Anchors are the paths, names and numbers that the tool calls of the next answer use and that the client has sent; they are counted in
+//! the prompt that reaches the provider. Calls that load a tool (`find_tools`) or read omitted text are not simulated here:
+//! `throughline-bench economy` charges for both.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -27,11 +27,11 @@ use crate::recorded::sessions;
 /// The modes that are measured.
 const MODES: [&str; 3] = ["off", "balanced", "thrift"];
 
-/// Sums of one way.
+/// The sums of one way.
 #[derive(Default)]
 struct WayTotal {
     micro_usd: u64,
-    /// Sessions that cost more than directly.
+    /// The number of sessions that cost more than directly.
     above_direct: usize,
     needed: u64,
     present: u64,
@@ -84,7 +84,7 @@ pub(crate) fn run(program: &Path, headroom: Option<&Path>, folder: &Path) -> Res
     })
 }
 
-/// The bill of the client alone, in millionths of a dollar.
+/// The bill of the client without a proxy, in millionths of a dollar.
 fn direct(replayed: &Replayed<'_>) -> Result<u64, String> {
     let mut till = Till::new();
     let mut said = Said::default();
@@ -96,7 +96,7 @@ fn direct(replayed: &Replayed<'_>) -> Result<u64, String> {
     Ok(till.micro_usd)
 }
 
-/// A proxy with the upstream behind it.
+/// A proxy in front of the upstream.
 struct Way<'a> {
     till: &'a Mutex<Till>,
     proxy: &'a Proxy,
@@ -104,7 +104,7 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// Sends all requests of a session; what they cost.
+    /// Sends all requests of a session and returns their cost.
     async fn replay(&self, replayed: &Replayed<'_>, total: &mut WayTotal) -> Result<u64, String> {
         *locked(self.till) = Till::new();
         let mut client = Client::connect_at(self.proxy.address(), "/v1/messages").await.map_err(words)?;
@@ -140,7 +140,7 @@ impl Way<'_> {
         Ok(till.micro_usd)
     }
 
-    /// What the tool calls of an answer name.
+    /// The anchors in the tool calls of an answer.
     fn anchors(&self, replayed: &Replayed<'_>, call: &RecordedCall) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for part in replayed.parts(Some(call)) {

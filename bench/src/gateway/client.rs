@@ -1,4 +1,4 @@
-//! A connection that asks and reads answers, and does nothing else that takes time.
+//! A minimal HTTP connection that sends requests and reads responses.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ pub(crate) struct Client {
     read: Vec<u8>,
 }
 
-/// How long a body is.
+/// The length of a body.
 enum Length {
     Bytes(usize),
     Chunked,
@@ -25,20 +25,20 @@ impl Client {
         Self::connect_at(address, "/v1/chat/completions").await
     }
 
-    /// One that asks at another path.
+    /// Connects for requests to another path.
     pub(crate) async fn connect_at(address: SocketAddr, path: &'static str) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, host: address, path, read: Vec::new() })
     }
 
-    /// Asks, and reads the answer to its end.
+    /// Sends a request and reads the whole response.
     pub(crate) async fn ask(&mut self, body: &str) -> io::Result<Vec<u8>> {
         self.begin(body).await?;
         self.finish().await
     }
 
-    /// Asks, and reads until the head of the answer is there.
+    /// Sends a request and reads the head of the response.
     pub(crate) async fn begin(&mut self, body: &str) -> io::Result<()> {
         let head = format!(
             "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\nauthorization: Bearer sk-bench\r\ncontent-length: {}\r\n\r\n",
@@ -60,7 +60,7 @@ impl Client {
         Err(io::Error::other(String::from_utf8_lossy(&self.read).into_owned()))
     }
 
-    /// Reads what is left of the answer, and gives its body.
+    /// Reads the rest of the response and returns its body.
     pub(crate) async fn finish(&mut self) -> io::Result<Vec<u8>> {
         let start = end_of_head(&self.read).unwrap_or_default();
         let length = length(&self.read[..start]);

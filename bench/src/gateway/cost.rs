@@ -1,8 +1,8 @@
-//! What recorded sessions cost through the gateway, against the same requests sent directly to a model without a window.
-//! The client is the recorded one, which now and then asks for a summary and goes on from it, or one that never does; it marks its prompts as well as can be, and
-//! both ways are priced by the published rules of prompt caches. Summaries the gateway asks for are part of its bill.
-//! Nobody knows when a conversation ends: what it would have cost had it ended after any one of its calls is reported too.
-//! Tokens are estimates, prices are list prices. Calls that were never answered are left out: no provider would take them.
+//! The cost of recorded sessions through the gateway, compared with the same requests sent directly to a model without a window limit.
+//! The client is either the recorded one, which sometimes asks for a summary and continues from it, or one that never does. It sets cache
+//! marks as well as possible, and both ways are priced by the published rules of prompt caches. The gateway's requests for summaries are
+//! part of its bill. The end of a conversation is not known in advance, so the bill after each of its calls is reported as well. Tokens
+//! are estimates, prices are list prices. Unanswered calls are left out: no provider would accept them.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -28,46 +28,46 @@ use crate::recorded::sessions;
 
 pub(super) const MODEL: &str = "claude-opus-4-5";
 pub(super) const WINDOW_TOKENS: u64 = 200_000;
-/// The stand-ins for system prompt and tools.
+/// The size of the replacement for system prompt and tools, in words.
 const SYSTEM_WORDS: usize = 8_000;
-/// What the recorded client says for a summary of its own.
+/// The recorded client's request for a summary.
 const CLIENT_ASKS: &str =
     "Summarise the conversation so far, so that the work can go on from the summary alone.";
-/// What every answer and every summary is taken to cost in output.
+/// The assumed output of every answer and every summary.
 const ANSWER_TOKENS: u64 = 300;
 const SUMMARY_TOKENS: u64 = 2_000;
-/// A person or a tool takes seconds until the next request; the gateway gets this much of it for what it does meanwhile,
-/// where a request is so large that there may be something to do.
+/// The pause before the next request, which the gateway may use for background work; a user or a tool takes seconds. Only after requests
+/// of at least this size, for which there may be such work.
 pub(super) const PAUSE: Duration = Duration::from_millis(80);
 pub(super) const PAUSE_FROM_BYTES: usize = 200_000;
-/// What a session may cost at the most, in thousandths of what it costs directly.
+/// The most a session may cost, in thousandths of its direct cost.
 const MOST_PERMILLE: u64 = 1_030;
-/// By what requests for a summary are known.
+/// The text by which requests for a summary are recognised.
 const OF_SUMMARIES: &str = "Rules for the notes:";
 
-/// Who holds the conversation.
+/// The behaviour of the client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Habit {
     /// The recorded client, with its own compactions.
     AsRecorded,
-    /// One that sends everything every time.
+    /// A client that sends everything every time.
     NeverCompacts,
 }
 
-/// Who writes the gateway's summaries.
+/// The author of the gateway's summaries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Authors {
-    /// Whoever does when nothing is configured.
+    /// The default author.
     AsShipped,
     /// The conversation's own model, at the client's expense.
     OwnModel,
 }
 
-/// A recorded conversation as it is held again.
+/// A recorded conversation that is replayed.
 pub(super) struct Replayed<'a> {
     talk: &'a Recording,
     habit: Habit,
-    /// Calls that have a result.
+    /// The ids of calls with a result.
     answered: HashSet<String>,
     /// The request without its messages.
     frame: serde_json::Value,
@@ -76,11 +76,11 @@ pub(super) struct Replayed<'a> {
 /// A request of the client.
 pub(super) struct Asked<'a> {
     pub(super) at_ms: i64,
-    /// What stands before what was said.
+    /// The messages before the conversation's own, such as a summary.
     view: &'a [Message],
-    /// The messages that were said, by place.
+    /// The range of the conversation's own messages.
     said: Range<usize>,
-    /// The call with its recorded answer; none asks for a summary.
+    /// The call with its recorded answer; `None` for a request for a summary.
     pub(super) answered_by: Option<&'a RecordedCall>,
 }
 
@@ -95,19 +95,19 @@ pub(super) struct Till {
     cache: PrefixCache,
     pub(super) now_ms: i64,
     pub(super) micro_usd: u64,
-    /// The bill after each of the client's calls.
+    /// The bill after each call of the client.
     after_calls: Vec<u64>,
-    /// What summaries cost, and how many there were.
+    /// The cost of summaries, and their number.
     summaries: (u64, u64),
-    /// How many messages the last call had that reached the provider.
+    /// The number of messages in the last call that reached the provider.
     messages: usize,
-    /// What is answered next, and what it costs in output.
+    /// The next answer, and the tokens of its output.
     pub(super) next: (Vec<AnswerPart>, u64),
     /// Strings that the next answer uses.
     pub(super) needed: Vec<String>,
-    /// How many of them, in all calls, were in the prompts.
+    /// The number of these strings that were in the prompts, over all calls.
     pub(super) present: u64,
-    /// Calls of tools that were not in the prompt.
+    /// The number of calls of tools that were not in the prompt.
     pub(super) absent_tools: u64,
 }
 
@@ -128,7 +128,7 @@ impl Till {
         }
     }
 
-    /// Books a request; what a provider would report for it.
+    /// Books a request and returns the usage that a provider would report.
     pub(super) fn take(&mut self, body: &[u8], output: u64) -> Result<ReportedUsage, String> {
         let request = Request::decode(WireFormat::Anthropic, body).map_err(told)?;
         let prompt = self.cache.ask(&request, self.now_ms).map_err(told)?;
@@ -167,7 +167,7 @@ impl Till {
 }
 
 impl Till {
-    /// What of the next answer was in its prompt.
+    /// Counts the strings of the next answer that its prompt contains.
     fn look_at(&mut self, text: &str, request: &Request) {
         let needed = std::mem::take(&mut self.needed);
         let present = needed.iter().filter(|anchor| stands_in(text, anchor)).count();
@@ -193,9 +193,9 @@ fn notes() -> String {
     Section::ALL.iter().map(|section| format!("## {}\n{line}", section.heading())).collect()
 }
 
-/// What one conversation cost over both ways.
+/// The cost of one conversation over both ways.
 struct Bill {
-    /// After each of its calls: directly, through the gateway.
+    /// The bill after each of its calls: directly, through the gateway.
     after_calls: Vec<(u64, u64)>,
     directly: u64,
     through: u64,
@@ -211,12 +211,12 @@ struct Total {
     through: u64,
     summaries: u64,
     dearer: usize,
-    /// Sessions that the gateway compacted, and those of them for which a model wrote notes.
+    /// The number of sessions that the gateway compacted, and of those with notes by a model.
     compacted: usize,
     with_notes: usize,
-    /// What the dearest session cost, in thousandths of what it costs directly.
+    /// The cost of the most expensive session, in thousandths of its direct cost.
     dearest_permille: u64,
-    /// Calls after which more was paid than directly, of how many, and by how much at the most, in thousandths.
+    /// The number of calls after which more had been paid than directly, the number of all calls, and the largest excess, in thousandths.
     dearer_endings: usize,
     endings: usize,
     worst_permille: u64,
@@ -330,7 +330,7 @@ impl<'a> Replayed<'a> {
         Self { talk, habit, answered: answered.collect(), frame }
     }
 
-    /// The same with the system prompt and the tools of a client.
+    /// Uses the system prompt and the tools of a client.
     pub(super) fn with_prompt(mut self, client: &ClientPrompt, model: &TokenModel) -> Result<Self, String> {
         let (system, tools) = client.for_recording(self.talk, model);
         let text: serde_json::Value = serde_json::from_str(&system).map_err(told)?;
@@ -357,7 +357,7 @@ impl<'a> Replayed<'a> {
         })
     }
 
-    /// The bill of the client alone.
+    /// The bill of the client without the gateway.
     fn direct(&self) -> Result<Till, String> {
         let mut till = Till::new();
         let mut said = Said::default();
@@ -370,7 +370,7 @@ impl<'a> Replayed<'a> {
         Ok(till)
     }
 
-    /// The same requests through the gateway; whether it compacted the conversation.
+    /// Sends the same requests through the gateway; returns whether it compacted the conversation.
     async fn through(&self, till: &Mutex<Till>, client: &mut Client) -> Result<bool, String> {
         let mut said = Said::default();
         let mut compacted = false;
@@ -402,8 +402,7 @@ impl<'a> Replayed<'a> {
         Ok(compacted)
     }
 
-    /// Everything the client asks, in order: its calls, and before the first one that goes on from a summary of its own,
-    /// the call for it.
+    /// All requests of the client in order: its calls, and a call for a summary before the first call that continues from it.
     pub(super) fn requests(&self) -> Vec<Asked<'a>> {
         let mut requests = Vec::new();
         let mut last_view: (usize, &[Message]) = (0, &[]);
@@ -429,7 +428,7 @@ impl<'a> Replayed<'a> {
         requests
     }
 
-    /// A request as the client makes it.
+    /// The body of a request.
     pub(super) fn body(&self, asked: &Asked<'_>, said: &Said) -> Result<Vec<u8>, String> {
         let recorded = self.talk.messages.get(asked.said.clone()).unwrap_or_default();
         let since =
@@ -483,7 +482,7 @@ impl<'a> Replayed<'a> {
         parts
     }
 
-    /// The answer as it goes back into the client's history.
+    /// The answer as it is stored in the client's history.
     fn as_answered(&self, call: &RecordedCall) -> String {
         let blocks = self.parts(Some(call)).into_iter().map(|part| match part {
             AnswerPart::ToolCall(call) => serde_json::json!({
@@ -497,7 +496,7 @@ impl<'a> Replayed<'a> {
     }
 }
 
-/// What the client keeps of answers in place of what was recorded.
+/// The answers in the client's history that replace the recorded ones.
 #[derive(Default)]
 pub(super) struct Said(HashMap<usize, Option<String>>);
 

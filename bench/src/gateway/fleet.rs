@@ -1,7 +1,7 @@
-//! Several gateways on one PostgreSQL beside one gateway on SQLite, in the same run: what each adds to a call, and calls per second.
+//! Several gateways on one PostgreSQL compared with one gateway on SQLite, in the same run: added latency and calls per second.
 //!
-//! Conversations are sent to the gateways in turns, as a load balancer without sticky sessions does it, and to one gateway each. The server is
-//! on this machine, on a socket, and waits for its disk.
+//! The calls of a conversation are sent to the gateways in turns, as by a load balancer without sticky sessions, or all to one gateway.
+//! The server is on this machine, on a socket, and syncs to disk.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -17,25 +17,25 @@ use super::proxy::Proxy;
 use super::upstream::Upstream;
 use super::{AT_ONCE, CALLS, SIZES, WARM_UP, quantile, told};
 
-/// How long throughput is measured at a time, and how often: the ways take turns, as the machine may do other things too.
+/// The duration and the number of throughput measurements; the ways take turns, because the machine may be doing other work.
 const TIME: Duration = Duration::from_secs(3);
 const ROUNDS: usize = 3;
-/// What a call of 10 KB may take longer through a gateway with its record on a server on this machine.
+/// The most latency that a gateway with its record on a server on this machine may add to a call of 10 KB, in milliseconds.
 const MOST_ADDED_MS: f64 = 3.0;
 
-/// Gateways that a conversation may reach.
+/// The gateways that a conversation may reach.
 struct Way {
     name: String,
     addresses: Vec<SocketAddr>,
     turns: CallOrder,
 }
 
-/// Which gateway a call goes to.
+/// The gateway that receives a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallOrder {
-    /// The next one with every call.
+    /// The next gateway with every call.
     InTurns,
-    /// The same for a whole conversation.
+    /// The same gateway for a whole conversation.
     Sticky,
 }
 
@@ -48,22 +48,22 @@ impl CallOrder {
     }
 }
 
-/// What was measured of one way.
+/// The figures of one way.
 struct WayFigures {
     name: String,
-    /// Milliseconds of a call, one after the other.
+    /// The latency of sequential calls, in milliseconds.
     p50: f64,
     p95: f64,
     added_p50: f64,
     added_p95: f64,
     holds: Option<bool>,
-    /// Several conversations at once.
+    /// With concurrent conversations.
     calls_per_second: f64,
     busy_p50: f64,
     busy_p95: f64,
 }
 
-/// What was measured of all ways.
+/// The figures of all ways.
 pub(crate) struct FleetFigures {
     ways: Vec<WayFigures>,
 }
@@ -163,7 +163,7 @@ async fn measured(program: &Path, counts: &[usize]) -> Result<FleetFigures, Stri
     Ok(FleetFigures { ways: figures })
 }
 
-/// Times calls of one conversation over each way, the ways in turns.
+/// Times the calls of one conversation over each way, with the ways in turns.
 async fn latency(ways: &[Way]) -> Result<Vec<WayFigures>, String> {
     let mut talks = Vec::new();
     for (number, way) in ways.iter().enumerate() {
@@ -205,7 +205,7 @@ async fn latency(ways: &[Way]) -> Result<Vec<WayFigures>, String> {
     Ok(figures.collect())
 }
 
-/// Calls a second over each way, several conversations at once.
+/// Measures calls per second over each way, with concurrent conversations.
 async fn throughput(ways: &[Way], figures: &mut [WayFigures]) -> Result<(), String> {
     let mut all: Vec<Vec<f64>> = ways.iter().map(|_| Vec::new()).collect();
     for round in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! The processes in between: the gateway as a user starts it, and LiteLLM's proxy.
+//! The proxies: the gateway as a user starts it, and LiteLLM's and Headroom's proxies.
 
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a proxy may take to start.
+/// The timeout of a proxy's start.
 const START_TIME: Duration = Duration::from_secs(90);
 
-/// A process with a folder of its own, both of which go with it.
+/// A process with its own folder; both are removed when this is dropped.
 pub(super) struct Proxy {
     process: Child,
     folder: tempfile::TempDir,
@@ -59,15 +59,15 @@ impl Proxy {
                 .args(["--host", "127.0.0.1", "--port", &address.port().to_string(), "--config"])
                 .arg(folder.join("config.yaml"))
                 .env("HOME", folder)
-                // It serves this run alone, on loopback, and anyone may ask.
+                // It serves this run alone, on loopback, without authentication.
                 .env("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true");
             command
         };
         Self::start(program, address, &config, start).await
     }
 
-    /// Headroom's proxy with its defaults, in front of an upstream that speaks Anthropic's wire format. Where its tokenizer
-    /// finds no vocabulary, which it would download, it compresses nothing: `TIKTOKEN_CACHE_DIR` names a folder with one.
+    /// Starts Headroom's proxy with its defaults, in front of an upstream with Anthropic's wire format. Without a vocabulary for its
+    /// tokenizer, which it would download, it compresses nothing: `TIKTOKEN_CACHE_DIR` names a folder with one.
     #[expect(clippy::disallowed_methods, reason = "the folder of the vocabulary is the user's to name")]
     pub(super) async fn headroom(program: &Path, upstream: SocketAddr) -> Result<Self, String> {
         let address = free_address()?;
@@ -78,7 +78,7 @@ impl Proxy {
                 .args(["proxy", "--host", "127.0.0.1", "--port", &address.port().to_string()])
                 .args(["--anthropic-api-url", &format!("http://{upstream}"), "--no-rate-limit"])
                 .env("HOME", folder)
-                // Nothing but the upstream is reached.
+                // It must reach nothing but the upstream.
                 .env("HEADROOM_BEACON", "off")
                 .env("HF_HUB_OFFLINE", "1");
             if let Some(vocabulary) = &vocabulary {
@@ -135,7 +135,7 @@ impl Proxy {
         Ok(kilobytes.ok_or("the system does not say how much memory it takes")? / 1_024.0)
     }
 
-    /// How many of the open streams' conversations are in the record.
+    /// The number of the open streams' conversations in the record.
     pub(super) fn recorded_conversations(&self) -> Result<usize, String> {
         let output = Command::new(&self.program)
             .args(["sessions", "list", "--json", "--limit", "100000"])

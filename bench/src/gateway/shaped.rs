@@ -1,5 +1,5 @@
-//! Times of every shape of traffic, each beside direct calls in the same run; for one build of the gateway, or for two of
-//! them with the spread of several runs.
+//! Times of every shape of traffic, compared with direct calls in the same run; for one build of the gateway, or for two builds with the
+//! spread of several runs.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -12,18 +12,18 @@ use super::shapes::{Form, Shape, Traffic};
 use super::upstream::{ANSWER_TEXT, Upstream};
 use super::{at_once, quantile, told};
 
-/// Calls of each shape and form that are timed, and those before them that are not.
+/// The number of timed calls of each shape and form, and of the warm-up calls before them.
 const CALLS: usize = 100;
 const WARM_UP: usize = 5;
-/// Runs of a comparison.
+/// The number of runs in a comparison.
 const RUNS: usize = 5;
-/// How long throughput is measured in each run of a comparison.
+/// The duration of throughput measurements in each run of a comparison.
 const THROUGHPUT_TIME: Duration = Duration::from_secs(3);
 
 /// The times of one shape over one way, in milliseconds.
 type Times = Vec<f64>;
 
-/// Calls of one shape over all ways, taken in turns.
+/// Times calls of one shape over all ways, in turns.
 async fn timed(
     shape: Shape,
     form: Form,
@@ -33,7 +33,7 @@ async fn timed(
     let mut all = Vec::new();
     for (index, (_, address)) in ways.iter().enumerate() {
         let place = shape as usize * Form::ALL.len() + form as usize;
-        // No two ways, shapes or runs share a conversation.
+        // Each way, shape and run has its own conversation.
         let traffic = Traffic::new(shape, form, 1_000 + (run * 100 + place) * 10 + index);
         let mut client = Client::connect(*address).await.map_err(told)?;
         client.ask(&traffic.opening()).await.map_err(told)?;
@@ -52,7 +52,7 @@ async fn timed(
     Ok(all.into_iter().map(|(.., times)| times).collect())
 }
 
-/// One table of all shapes; the first way is the direct one.
+/// A table of all shapes; the first way is the direct one.
 pub(super) async fn table(ways: &[(&str, SocketAddr)]) -> Result<String, String> {
     let mut out =
         String::from("\nShapes of traffic, 10 KB, one call after the other, ways taken in turns\n\n");
@@ -81,14 +81,14 @@ pub(super) async fn table(ways: &[(&str, SocketAddr)]) -> Result<String, String>
     Ok(out)
 }
 
-/// A figure of two builds, once a run.
+/// A figure of two builds, with one value per run.
 #[derive(Default)]
 struct Pair {
     before: Vec<f64>,
     now: Vec<f64>,
 }
 
-/// Whether more is better.
+/// Whether larger values are better.
 #[derive(Clone, Copy)]
 enum Better {
     Less,
@@ -96,7 +96,7 @@ enum Better {
 }
 
 impl Pair {
-    /// The medians and the spread of both; slower is what is worse than every run of the other build.
+    /// Formats the medians and the spread of both; slower means worse than every run of the other build.
     fn line(&self, what: &str, better: Better) -> String {
         let spread = |values: &[f64]| (quantile(values, 0), quantile(values, 50), quantile(values, 100));
         let (least, median, most) = spread(&self.before);
@@ -112,7 +112,7 @@ impl Pair {
     }
 }
 
-/// Both builds in turns: each run starts both anew, and calls alternate between them.
+/// Compares both builds in turns: each run restarts both, and calls alternate between them.
 pub(super) async fn compared(program: &Path, other: &Path) -> Result<String, String> {
     let upstream = Upstream::start().await.map_err(told)?;
     let mut added: Vec<(String, Pair)> = Vec::new();

@@ -1,29 +1,29 @@
-//! The shapes of gateway traffic: a conversation that goes on is one of five.
+//! The five shapes of gateway traffic; continuing a conversation is one of them.
 //!
-//! Retries, regenerated answers and best-of-n send a known history again; agents ask for titles and classifications beside
-//! their conversation. Each shape is a sequence of bodies of about the same size, so that their times can be compared.
+//! Retries, regenerated answers and best-of-n send a known history again; agents request titles and classifications beside their
+//! conversation. Each shape is a sequence of bodies of about the same size, so that their times can be compared.
 
 use serde_json::{Value, json};
 
 use super::asked::words;
 
-/// Bytes of a conversation's history.
+/// The bytes of a conversation's history.
 const HISTORY_BYTES: usize = 10 * 1_024;
-/// Messages of that history, the question that follows not counted.
+/// The messages of that history, without the question after it.
 const HISTORY_MESSAGES: usize = 6;
 
-/// How a request is related to the one before it.
+/// How a request is related to the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// The same conversation with the last answer and a new question.
     Continue,
-    /// The same history with another last message.
+    /// The same history with a different last message.
     Branch,
     /// The same bytes.
     Repeat,
-    /// A conversation that was never seen.
+    /// A conversation that the gateway has not seen.
     New,
-    /// A call beside the conversation: another system prompt, and one message about the conversation.
+    /// A side call: another system prompt, and one message about the conversation.
     Side,
 }
 
@@ -41,7 +41,7 @@ impl Shape {
     }
 }
 
-/// Whether the answer is asked for as a stream.
+/// Whether the answer is streamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Whole,
@@ -59,7 +59,7 @@ impl Form {
     }
 }
 
-/// Requests of one shape, one after the other.
+/// A sequence of requests of one shape.
 pub(crate) struct Traffic {
     shape: Shape,
     form: Form,
@@ -69,17 +69,17 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// Requests of a client that no other number has.
+    /// Creates the requests of a client that is unique for its number.
     pub(crate) fn new(shape: Shape, form: Form, number: usize) -> Self {
         Self { shape, form, number, sent: 0, messages: history(number, 0) }
     }
 
-    /// A request that makes the conversation known; it is of no shape and not timed.
+    /// A first request that makes the conversation known. It has no shape and is not timed.
     pub(crate) fn opening(&self) -> String {
         self.body(&self.messages)
     }
 
-    /// The next request. The answers are always the same, so they need not be read for it.
+    /// Returns the next request. The answers are always the same, so they need not be read.
     pub(crate) fn next_body(&mut self, answer: &str) -> String {
         self.sent += 1;
         match self.shape {

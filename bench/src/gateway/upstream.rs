@@ -1,4 +1,4 @@
-//! The upstream of the benchmark: answers at once, always the same but for a number, or holds a stream open until it is released.
+//! The upstream of the benchmark: it answers at once and always the same except for an id, or holds a stream open until it is released.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,17 +9,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What every answer says.
+/// The text of every answer.
 pub(crate) const ANSWER_TEXT: &str = "It is seven.";
-/// An answer after its number. With the same one twice, a call would be booked twice.
+/// An answer without its id, which must be unique: calls with the same id would be recorded as one.
 const ANSWER: &str = "\"object\":\"chat.completion\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"It is seven.\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":4,\"total_tokens\":1004}}";
 const FIRST_EVENT: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"It is\"},\"finish_reason\":null}]}\n\n";
 const LAST_EVENTS: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" seven.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
-/// Answers that were given.
+/// The number of answers so far.
 static ANSWERS: AtomicU64 = AtomicU64::new(1);
 
-/// A server on loopback, which ends with the run.
+/// A server on loopback that ends with the run.
 pub(crate) struct Upstream {
     address: SocketAddr,
     held: Arc<watch::Sender<bool>>,
@@ -43,7 +43,7 @@ impl Upstream {
         self.address
     }
 
-    /// From now on streams stop after their first event.
+    /// Makes further streams stop after their first event.
     pub(crate) fn hold_streams(&self) {
         self.held.send_replace(true);
     }
@@ -53,7 +53,7 @@ impl Upstream {
     }
 }
 
-/// Answers on one connection until the other side goes.
+/// Answers on one connection until the client disconnects.
 async fn serve(mut stream: TcpStream, mut held: watch::Receiver<bool>) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut read = Vec::new();
@@ -79,7 +79,7 @@ async fn serve(mut stream: TcpStream, mut held: watch::Receiver<bool>) -> io::Re
             let head =
                 "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
             stream.write_all(format!("{head}{}", chunk(FIRST_EVENT)).as_bytes()).await?;
-            // The run is over when nobody says so any more.
+            // Fails at the end of the run.
             let _ = held.wait_for(|held| !held).await;
             stream.write_all(format!("{}0\r\n\r\n", chunk(LAST_EVENTS)).as_bytes()).await?;
         } else {

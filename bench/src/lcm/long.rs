@@ -1,4 +1,4 @@
-//! A generated conversation of ten million tokens: what each further message costs, and how fast anything in it is found.
+//! A generated conversation of ten million tokens: the cost of each further message, and the speed of recall.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -18,25 +18,25 @@ use super::{told, verdict};
 
 const WINDOW_TOKENS: u64 = 200_000;
 const THRESHOLD_TOKENS: u64 = WINDOW_TOKENS / 2;
-/// Messages and bytes that are said between two looks at the size.
+/// The messages and bytes between two checks of the size.
 const PIECE_MESSAGES: usize = 60;
 const PIECE_BYTES: usize = 110_000;
-/// A fact is planted with every so many pieces.
+/// The interval, in pieces, at which a fact is inserted.
 const PLANTED_EVERY: u64 = 4;
 const ASKED: usize = 200;
 
 const GREP_LIMIT_MS: f64 = 20.0;
 const EXPAND_LIMIT_MS: f64 = 5.0;
-/// The last tenth may cost so much more a message than the second.
+/// The most a message of the last tenth may cost, as a multiple of one of the second tenth.
 const GROWTH_LIMIT: f64 = 1.5;
 
-/// Prints the table.
+/// Runs the measurement and formats the table.
 pub(super) fn run(tokens: u64) -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(told)?;
     runtime.block_on(measure(tokens))
 }
 
-/// What was added, and how long that took.
+/// The added messages, and the time they took.
 #[derive(Clone, Copy, Default)]
 struct Added {
     messages: u64,
@@ -80,7 +80,7 @@ async fn measure(wanted_tokens: u64) -> Result<String, String> {
         messages += said.len() as u64;
     }
     let each = |tenth: &Added| tenth.time.as_secs_f64() * 1e6 / tenth.messages.max(1) as f64;
-    // The first tenth has an empty record to itself.
+    // The first tenth starts with an empty record, so the second one is the reference.
     let (early, late) = (tenths.get(1).map_or(0.0, each), tenths.last().map_or(0.0, each));
     let mut out = String::from("A generated conversation, window 200,000 tokens\n\n");
     let recall =
@@ -119,7 +119,7 @@ async fn measure(wanted_tokens: u64) -> Result<String, String> {
 fn coding(seed: u64) -> Result<Vec<Message>, String> {
     let json = big_transcript(WireFormat::Anthropic, PIECE_BYTES, PIECE_MESSAGES, seed);
     let mut messages = decode(json.into_bytes(), &DecodeOptions::default()).map_err(told)?.messages;
-    // Each piece begins with a person's words and ends with an answer, so that pieces can follow one another.
+    // Each piece begins with a human message and ends with an answer, so that pieces can follow one another.
     while messages.last().is_some_and(|last| last.role() != Role::Assistant || last.calls().next().is_some())
     {
         messages.pop();
@@ -127,7 +127,7 @@ fn coding(seed: u64) -> Result<Vec<Message>, String> {
     Ok(messages)
 }
 
-/// Asks for a fact in one way.
+/// Builds the query for a fact.
 type MakeGrep = fn(&str) -> GrepQuery;
 
 fn questions(

@@ -1,6 +1,5 @@
-//! Needed anchors of recorded sessions, as the retention benchmark counts them: how many the view of the lossless engine
-//! holds, beside that of the compressor at the same size, and how many of all are found by one `lcm_grep` and one
-//! `lcm_expand`.
+//! Needed anchors of recorded sessions, counted as in the retention benchmark: how many are in the view of the lossless engine, compared
+//! with the compressor at the same size, and how many of all are found by one `lcm_grep` and one `lcm_expand`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,10 +18,10 @@ use crate::recorded::{Recorded, sessions};
 use crate::retention::{Counting, all_text, compact_half, cut_at, needed_anchors, view_text};
 
 const TARGET_RATIO: f64 = 0.20;
-/// How often the room for nodes is set anew until both views have the same size.
+/// How often the space for nodes is adjusted until both views have the same size.
 const TRIES: usize = 10;
 
-/// What came of one cut.
+/// The result of one cut.
 struct Cut {
     name: String,
     percent: u64,
@@ -36,7 +35,7 @@ struct Cut {
     not_found: Vec<String>,
 }
 
-/// Prints the table for a folder of sessions.
+/// Formats the table for a folder of sessions.
 pub(super) fn run(folder: &Path) -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(told)?;
     let finder = AnchorFinder::new().map_err(told)?;
@@ -99,7 +98,7 @@ async fn measure(session: &Recorded, percent: u64, finder: &AnchorFinder) -> Res
     }))
 }
 
-/// Compacts with the room for nodes that makes the view as large as it may be, and no larger.
+/// Compacts with the space for nodes that makes the view as large as allowed.
 async fn at_the_size_of(
     tokens: u64,
     messages: &[Message],
@@ -133,7 +132,7 @@ async fn at_the_size_of(
     Ok((stage, home))
 }
 
-/// One search, and one expansion of its first hit.
+/// Makes one search, and expands its first hit.
 fn look_up(stage: &Stage, anchor: &str) -> Result<bool, String> {
     let recall =
         RecallReader { store: stage.store.as_ref(), owner: &stage.owner, limits: &stage.limits.recall };

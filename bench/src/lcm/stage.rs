@@ -47,7 +47,7 @@ impl Host for Machine {
     }
 }
 
-/// Nobody is asked anything but for summaries.
+/// An upstream without a model: only summaries are requested.
 struct Nobody;
 
 impl Upstream for Nobody {
@@ -62,7 +62,7 @@ impl Upstream for Nobody {
     }
 }
 
-/// Writes by rules what it is asked as a model would be, and notes how much it was shown.
+/// Writes summaries by rules in place of a model, and counts the size of its inputs.
 #[derive(Default)]
 pub(super) struct Noted {
     pub(super) calls: AtomicU64,
@@ -193,7 +193,7 @@ impl Stage {
         }
     }
 
-    /// Compacts what is old.
+    /// Compacts the older part.
     pub(super) async fn fold(&mut self) -> Result<(), String> {
         let mut session = ManagedSession::open(self.setup(), &self.tip).await.map_err(told)?;
         let result = session.compact(ManualCompaction::default()).await;

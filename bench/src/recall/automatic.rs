@@ -1,8 +1,8 @@
-//! Whether passages that are sent along with a person's message are of use: how often one contains an anchor that the agent uses in
-//! the calls after it, by how many of the message's words it holds; beside random passages of the same size.
+//! The use of passages that are sent along with a human message: how often one contains an anchor of the agent's next calls, by the
+//! number of the message's words it contains; compared with random passages of the same size.
 //!
-//! Everything more than thirty messages before the person's message counts as compacted. An anchor that stands in what is still in
-//! view, or in the message itself, does not count.
+//! Everything more than thirty messages before the human message counts as compacted. An anchor that is still in view, or in the message
+//! itself, does not count.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -17,15 +17,15 @@ use crate::anchor::{AnchorFinder, stands_in};
 use crate::retention::{Counting, all_text, argument_strings};
 use crate::store::told;
 
-/// Newest messages that are still in view.
+/// The number of newest messages that are still in view.
 const IN_VIEW: usize = 30;
-/// Calls after the message in which anchors count.
+/// The number of calls after the message whose anchors count.
 const CALLS: usize = 10;
-/// Words that a message has to have that carry meaning, and passages that are looked at, as in the product.
+/// The least content words of a message, and the number of passages that are considered, as in the product.
 const MIN_WORDS: usize = 3;
 const LOOKED_AT: usize = 16;
 const MAX_PASSAGES: usize = 3;
-/// Shares of a message's words that a passage holds at least.
+/// The least shares of a message's words in a passage.
 const SHARES: [f64; 5] = [0.0, 0.34, 0.5, 0.67, 1.0];
 
 #[derive(Clone, Copy, Default)]
@@ -36,7 +36,7 @@ struct Figure {
     random_useful: usize,
 }
 
-/// Prints the table.
+/// Runs the measurement and formats the table.
 pub(super) fn run(sessions: &[Examined], folder: &Path) -> Result<String, String> {
     let finder = AnchorFinder::new().map_err(|error| error.to_string())?;
     let mut figures = [Figure::default(); SHARES.len()];
@@ -118,7 +118,7 @@ pub(super) fn run(sessions: &[Examined], folder: &Path) -> Result<String, String
     Ok(out)
 }
 
-/// Anchors of the next calls that do not stand in what the model sees anyway.
+/// The anchors of the next calls that the model does not see anyway.
 fn needed(finder: &AnchorFinder, after: &[Message], seen: &str) -> HashSet<String> {
     let mut needed = HashSet::new();
     for message in after.iter().filter(|message| message.has_calls()).take(CALLS) {
@@ -134,7 +134,7 @@ fn holds_one(passage: &str, needed: &HashSet<String>) -> bool {
     needed.iter().any(|anchor| stands_in(passage, anchor))
 }
 
-/// A run of a compacted message of about the same size.
+/// A random part of a compacted message of about the same size.
 fn random_passage(texts: &[String], end: usize, bytes: usize, rng: &mut Rng) -> String {
     let text = texts.get(rng.below(end)).map_or("", String::as_str);
     let from = text.floor_char_boundary(rng.below(text.len().saturating_sub(bytes).max(1)));

@@ -1,4 +1,4 @@
-//! What any search should do better than: plain BM25 over windows of single messages or across messages, and the newest windows.
+//! The baselines of search: plain BM25 over windows of single messages or across messages, and the newest windows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,14 +7,14 @@ use rust_stemmers::{Algorithm, Stemmer};
 use super::Shown;
 
 const WINDOW_WORDS: usize = 80;
-/// As BM25 is commonly set.
+/// The usual parameters of BM25.
 const SATURATION: f64 = 1.2;
 const LENGTH_SHARE: f64 = 0.75;
 const STOP_WORDS: &str = "a an the and or but if then of in on at to for from by with is are was were be been being do does did \
     have has had i you he she it we they them my your his her its our their this that these those there what which who whom \
     whose when where why how can could should would will may might must not no so as than";
 
-/// Windows of the messages of a conversation, in order.
+/// The windows of a conversation's messages, in order.
 pub(super) struct Windows {
     windows: Vec<(u64, String, HashMap<String, usize>)>,
     holding: HashMap<String, usize>,
@@ -23,7 +23,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Windows of single messages.
+    /// Creates windows of single messages.
     pub(super) fn new(texts: &[String]) -> Self {
         let of_message = |(seq, text): (usize, &String)| {
             let words: Vec<&str> = text.split_whitespace().collect();
@@ -32,7 +32,7 @@ impl Windows {
         Self::of(texts.iter().enumerate().flat_map(of_message))
     }
 
-    /// Windows of the whole conversation, whichever messages they begin and end in.
+    /// Creates windows of the whole conversation, across messages.
     pub(super) fn across(texts: &[String]) -> Self {
         let words: Vec<(u64, &str)> = texts
             .iter()
@@ -63,7 +63,7 @@ impl Windows {
         Self { windows, holding, mean_length, stemmer }
     }
 
-    /// The windows that BM25 puts first.
+    /// The windows that BM25 ranks first.
     pub(super) fn ranked(&self, question: &str, limit: usize) -> Vec<Shown> {
         let stop_words: HashSet<String> = terms(STOP_WORDS, &self.stemmer).collect();
         let wanted: HashSet<String> =
@@ -87,7 +87,7 @@ impl Windows {
         ranked.into_iter().take(limit).filter_map(|(_, at)| self.shown(at)).collect()
     }
 
-    /// Whether any window that a test accepts has a word of the question: no search by words finds the others.
+    /// Whether any window that `holds` accepts shares a word with the question: no search by words finds the others.
     pub(super) fn shares_word(&self, question: &str, holds: impl Fn(&str) -> bool) -> bool {
         let stop_words: HashSet<String> = terms(STOP_WORDS, &self.stemmer).collect();
         let wanted: HashSet<String> =
@@ -96,7 +96,7 @@ impl Windows {
         windows.any(|(_, text, counts)| wanted.iter().any(|term| counts.contains_key(term)) && holds(text))
     }
 
-    /// The last windows, the newest first.
+    /// The last windows, newest first.
     pub(super) fn newest(&self, limit: usize) -> Vec<Shown> {
         (0..self.windows.len()).rev().take(limit).filter_map(|at| self.shown(at)).collect()
     }
@@ -106,7 +106,7 @@ impl Windows {
     }
 }
 
-/// Words and parts of identifiers in lower case, as stems.
+/// The stems of words and parts of identifiers, in lower case.
 fn terms<'t>(text: &'t str, stemmer: &'t Stemmer) -> impl Iterator<Item = String> + 't {
     text.split(|c: char| !c.is_alphanumeric()).flat_map(parts).map(|part| {
         let part = part.to_lowercase();

@@ -1,5 +1,5 @@
-//! Generated dialogues in the manner of LoCoMo: two people, 27 meetings, about 600 short turns, facts that are said once among
-//! talk about the same things, and questions about them in other words. The same for every build: nothing was fitted to them.
+//! Generated dialogues similar to LoCoMo: two people, 27 meetings, about 600 short turns, facts stated once among talk about the same
+//! topics, and questions about them in other words. They are equal for every build, and nothing was fitted to them.
 
 use throughline_testkit::Rng;
 
@@ -7,12 +7,12 @@ use super::{Answer, Asked, Examined, Source};
 
 const MEETINGS: usize = 27;
 
-/// Something two people talk about again and again.
+/// A topic that two people discuss repeatedly.
 struct Topic {
-    /// What is said once, and what is asked. `{}` is a value, `{me}` who says it, `{other}` who hears it.
+    /// Statements made once, with the question about each. `{}` is a value, `{me}` the speaker, `{other}` the listener.
     facts: &'static [(&'static str, &'static str)],
     values: &'static [&'static str],
-    /// What is said about it at other times.
+    /// Statements about it at other times.
     talk: &'static [&'static str],
 }
 
@@ -189,7 +189,7 @@ const CLOSERS: &[&str] = &[
 const PEOPLE: &[(&str, &str)] =
     &[("Caroline", "Melanie"), ("Jon", "Gina"), ("Nate", "Joanna"), ("Tim", "John"), ("Audrey", "Andrew")];
 
-/// So many dialogues.
+/// Generates `count` dialogues.
 pub(super) fn conversations(count: u64) -> Vec<Examined> {
     (0..count).map(conversation).collect()
 }
@@ -201,7 +201,7 @@ fn conversation(seed: u64) -> Examined {
         let (me, other) = if is_first { (first, second) } else { (second, first) };
         text.replace("{me}", me).replace("{other}", other)
     };
-    // Every fact has its place among the turns; a topic's talk is everywhere.
+    // Every fact has a position among the turns; other talk about its topic is everywhere.
     let facts: Vec<(&Topic, &(&str, &str))> =
         TOPICS.iter().flat_map(|topic| topic.facts.iter().map(move |fact| (topic, fact))).collect();
     let mut turns: Vec<(bool, String)> = Vec::new();
@@ -220,7 +220,7 @@ fn conversation(seed: u64) -> Examined {
                 let (topic, (statement, question)) = facts[left.swap_remove(rng.below(left.len()))];
                 let mut statement = named(statement, is_first);
                 let question = named(question, is_first);
-                // Every third fact answers the turn before it, and does not repeat the word it is about.
+                // Every third fact answers the previous turn, and does not repeat the word it is about.
                 let word = Some(rng.chance(33))
                     .filter(|answers| *answers)
                     .and_then(|_| shared_word(&statement, &question));
@@ -252,7 +252,7 @@ fn conversation(seed: u64) -> Examined {
     Examined { name: format!("dialogue {seed}"), source: Source::Messages(messages), questions }
 }
 
-/// The longest word that a statement shares with a question about it.
+/// The longest word that a statement shares with the question about it.
 fn shared_word(statement: &str, question: &str) -> Option<String> {
     let words = |text: &str| -> Vec<String> {
         text.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 3).map(str::to_owned).collect()

@@ -1,12 +1,12 @@
-//! Generated conversations in which facts are stated once, with questions in other words. The same for every build: nothing
-//! was fitted to them.
+//! Generated conversations in which facts are stated once, with questions in other words. They are equal for every build, and nothing was
+//! fitted to them.
 
 use throughline_testkit::Rng;
 
 use super::{Answer, Asked, Examined, Source};
 use crate::store_texts::Author;
 
-/// What is said, a question about it in other words, and what the answer must contain. `{}` is a value.
+/// A statement, a question about it in other words, and the required text of an answer. `{}` is a value.
 const FACTS: &[(&str, &str)] = &[
     (
         "We settled on {} connections for the pool because the replica stalls above that.",
@@ -47,14 +47,14 @@ const FACTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Values that are in no other text.
+/// A value that occurs in no other text.
 fn value(rng: &mut Rng, number: usize) -> String {
     let letters = ["ka", "lo", "mi", "ne", "po", "ru", "sa", "ti", "vu", "ze"];
     let name: String = (0..3).map(|_| rng.pick(&letters)).collect();
     format!("{name}-{}", 100 + number * 7)
 }
 
-/// So many conversations.
+/// Generates `count` conversations.
 pub(super) fn conversations(count: u64) -> Vec<Examined> {
     (0..count).map(conversation).collect()
 }

@@ -1,4 +1,4 @@
-//! Recorded sessions with marked questions: the lines before the cut are the past, each probe is a question.
+//! Recorded sessions with marked questions: the lines before the cut are the conversation, each probe is a question.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ struct MarkedProbe {
     keys: Vec<Vec<String>>,
 }
 
-/// Sessions and marks of a folder: of sessions, of marks, or one that has both in folders of their own.
+/// Reads sessions and marks: `folder` contains sessions, marks, or a folder of each.
 pub(super) fn read(folder: &Path, truth: Option<&Path>) -> Result<Vec<Examined>, String> {
     let beside = |name: &str| folder.parent().map(|parent| parent.join(name));
     let sessions = [Some(folder.to_owned()), Some(folder.join("claude-code")), beside("claude-code")];

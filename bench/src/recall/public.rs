@@ -1,7 +1,6 @@
-//! The public formats of LoCoMo and BEAM. Neither is part of this repository; their folders are arguments.
+//! Reads the public formats of LoCoMo and BEAM. Neither is part of this repository; their folders are arguments.
 //!
-//! A question is answered when a passage shows one of the messages that are its evidence. Questions without evidence are
-//! left out.
+//! A question is answered if a passage contains one of its evidence messages. Questions without evidence are left out.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ pub(super) enum PublicFormat {
     Beam,
 }
 
-/// Which format the files of a folder are in, if it is one of these.
+/// The format of the files in a folder; `None` if it is neither.
 pub(super) fn format_of(folder: &Path) -> Option<PublicFormat> {
     let files = json_files(folder).ok()?;
     let holds = |test: fn(&str) -> bool| {
@@ -29,7 +28,7 @@ pub(super) fn format_of(folder: &Path) -> Option<PublicFormat> {
     holds(|name| name.to_lowercase().starts_with("locomo")).then_some(PublicFormat::Locomo)
 }
 
-/// LoCoMo: a file, or the JSON files of a folder; each a list of samples with `conversation` and `qa`.
+/// Reads LoCoMo: a file, or the JSON files of a folder; each a list of samples with `conversation` and `qa`.
 pub(super) fn locomo(path: &Path) -> Result<Vec<Examined>, String> {
     let mut found = Vec::new();
     for file in json_files(path)? {
@@ -59,7 +58,7 @@ fn locomo_sample(sample: &Value) -> Option<Examined> {
             places.insert(word("dia_id").to_owned(), messages.len() as u64);
             let is_first = Some(word("speaker")) == conversation.get("speaker_a").and_then(Value::as_str);
             let role = if is_first { "user" } else { "assistant" };
-            // A picture is known by its caption.
+            // A picture is represented by its caption.
             let caption = match word("blip_caption") {
                 "" => String::new(),
                 caption => format!(" [picture: {caption}]"),
@@ -71,7 +70,7 @@ fn locomo_sample(sample: &Value) -> Option<Examined> {
     for question in sample.get("qa")?.as_array()? {
         let evidence = question.get("evidence").and_then(Value::as_array).into_iter().flatten();
         let evidence: HashSet<u64> =
-            // Some entries name several turns at once.
+            // Some entries name several turns.
             evidence
                 .filter_map(Value::as_str)
                 .flat_map(|ids| ids.split([';', ',', ' ']))
@@ -83,8 +82,8 @@ fn locomo_sample(sample: &Value) -> Option<Examined> {
     Some(Examined { name, source: Source::Messages(messages), questions })
 }
 
-/// BEAM: a folder in which every `chat.json` has its `probing_questions.json` beside or below it. Where a conversation was
-/// longer than its class, the set's own programs read `chat_trunecated.json` (so spelt) in place of `chat.json`.
+/// Reads BEAM: a folder in which every `chat.json` has its `probing_questions.json` beside or below it. For conversations that were too
+/// long for their class, the set's own programs read `chat_trunecated.json` (sic) instead of `chat.json`.
 pub(super) fn beam(folder: &Path) -> Result<Vec<Examined>, String> {
     const SHORTENED: &str = "chat_trunecated.json";
     let mut found = Vec::new();
@@ -114,7 +113,7 @@ pub(super) fn beam(folder: &Path) -> Result<Vec<Examined>, String> {
     some(found, folder)
 }
 
-/// Every object with a role and a content, in order.
+/// Collects every object with a role and a content, in order.
 fn collect_turns(value: &Value, turns: &mut Vec<(Option<i64>, &'static str, String)>) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| collect_turns(value, turns)),
@@ -129,7 +128,7 @@ fn collect_turns(value: &Value, turns: &mut Vec<(Option<i64>, &'static str, Stri
     }
 }
 
-/// Every object with a question, with the messages it names.
+/// Collects every object with a question, with the messages it names.
 fn collect_questions(value: &Value, places: &HashMap<i64, u64>, questions: &mut Vec<Asked>) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| collect_questions(value, places, questions)),
@@ -163,7 +162,7 @@ fn read(path: &Path) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// JSON files of a folder and the folders in it, sorted; or the one file that is named.
+/// The JSON files of a folder and its subfolders, sorted; or the named file.
 fn json_files(path: &Path) -> Result<Vec<PathBuf>, String> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);

@@ -1,5 +1,5 @@
-//! Notes and views to compare with: the dialogue, a list of names, the newest messages, and a prototype of the dialogue
-//! with one line for each edit, command and report.
+//! Baseline notes and views: the dialogue, a list of names, the newest messages, and a prototype of the dialogue with one line for each
+//! edit, command and report.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,13 +13,13 @@ use super::text::{chars, first_chars, lines, strip};
 /// Paths, file names, hashes, flags, identifiers and numbers.
 pub(super) const NAMES: &str = r"(?:[\w.-]+/)+[\w.-]+|\b[\w-]+\.(?:go|rs|py|ts|js|json|md|toml|ya?ml|sh)\b|\b[0-9a-f]{7,40}\b|--[a-z][\w-]{2,}|\b[A-Za-z]+_\w+\b|\b[a-z]+[A-Z]\w+\b|\b[A-Z][a-z]+[A-Z]\w+\b|\b\d{3,}\b";
 
-/// Characters of the person's words, and of the agent's, that one message may have.
+/// The most characters of a message by the user, and by the agent.
 const HUMAN_CHARS: usize = 600;
 const AGENT_CHARS: usize = 1_800;
-/// Characters of a tool's result in which the person's words are looked for.
+/// The number of characters of a tool result that are searched for the user's words.
 const REJECTION_CHARS: usize = 3_000;
 
-/// The expressions that baselines need, compiled.
+/// The compiled expressions of the baselines.
 pub(super) struct Baselines {
     names: Regex,
     noise: Regex,
@@ -48,18 +48,18 @@ impl Baselines {
         })
     }
 
-    /// Whether a message in the person's place was written by the client.
+    /// Whether a user message was written by the client.
     pub(super) fn is_noise(&self, text: &str) -> bool {
         self.noise.is_match(text)
     }
 
-    /// What the person said in a rejected call.
+    /// The user's words in a rejected call.
     pub(super) fn said_in_rejection<'a>(&self, text: &'a str) -> Option<&'a str> {
         let said = self.user_said.captures(first_chars(text, REJECTION_CHARS))?.get(1)?;
         Some(strip(said.as_str())).filter(|said| !said.is_empty())
     }
 
-    /// What the person and the agent said, in order; the agent's conclusions first when there is little room.
+    /// The text of user and agent in order; the agent's conclusions take precedence when there is little space.
     pub(super) fn dialogue(&self, past: &[Spoken], room: usize) -> String {
         let mut items = self.spoken(past);
         items.sort_by(|a, b| b.weight.total_cmp(&a.weight));
@@ -111,8 +111,8 @@ impl Baselines {
         fitting.collect::<Vec<_>>().join(" ")
     }
 
-    /// The dialogue with one line for each edit, command and sub-agent's report: the dialogue first, then the newest of
-    /// the lines, as far as there is room, in order.
+    /// The dialogue with one line for each edit, command and sub-agent's report: the dialogue first, then the newest lines that fit, in
+    /// order.
     pub(super) fn prototype(&self, past: &[Spoken], room: usize) -> String {
         let mut items = self.spoken(past);
         items.sort_by(|a, b| b.weight.total_cmp(&a.weight));
@@ -133,8 +133,7 @@ impl Baselines {
         within(items, room)
     }
 
-    /// One line about a call: an edit with the beginning of the new text, a command with the lines that tell its result,
-    /// a report.
+    /// One line about a call: an edit with the beginning of the new text, a command with the lines of its result, a report.
     fn act(&self, call: &Call, result: &str) -> Option<String> {
         let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
         let word = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -182,7 +181,7 @@ pub(super) fn newest(past: &[Spoken], room: usize) -> String {
     texts.join("\n")
 }
 
-/// A piece of notes with its place.
+/// A piece of notes with its position.
 struct Item {
     place: usize,
     weight: f64,
@@ -195,7 +194,7 @@ impl Item {
     }
 }
 
-/// As many items as fit, the first ones first, put in order.
+/// Selects as many items as fit, in order of preference, and sorts them by position.
 fn within(items: Vec<Item>, room: usize) -> String {
     let (mut chosen, mut left) = (Vec::new(), room);
     for item in items {

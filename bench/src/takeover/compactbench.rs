@@ -1,9 +1,9 @@
-//! CompactBench (PyPI `compactbench`): its practice sets through compactions by rules, three in a row.
+//! Runs the practice sets of CompactBench (PyPI `compactbench`) through compactions by rules, three in a row.
 //!
-//! The package writes the cases; its templates are in its source distribution, under `benchmarks/public`. A case is put
-//! at the beginning, in the middle and at the end of a generated coding session. After each compaction the conversation
-//! goes on with the question that the package asks at that point and more work. No model answers here: a name, decision
-//! or rule counts as kept if its words, without case and with white space folded, are in the notes (or in the view).
+//! The package writes the cases; its templates are in its source distribution, under `benchmarks/public`. A case is inserted at the
+//! beginning, in the middle and at the end of a generated coding session. After each compaction the conversation continues with the
+//! package's question at that point and more work. No model answers here: a name, decision or rule counts as kept if its words, without
+//! case and with white space folded, are in the notes (or in the view).
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,9 +19,9 @@ use super::text::fold;
 use super::{NOTES_TAG, view_text};
 
 const SCRIPT: &str = include_str!("compactbench.py");
-/// Compactions in a row.
+/// The number of compactions in a row.
 const CYCLES: usize = 3;
-/// Turns of the session around a case, and of the work between two compactions.
+/// Turns of the session around a case, and turns between two compactions.
 const TURNS_AROUND: usize = 12;
 const TURNS_BETWEEN: usize = 4;
 
@@ -42,7 +42,7 @@ impl Case {
     }
 }
 
-/// Where a case stands.
+/// The position of a case.
 #[derive(Clone, Copy)]
 enum Place {
     Beginning,
@@ -50,7 +50,7 @@ enum Place {
     End,
 }
 
-/// Hits in the notes, hits in the view, and of how many.
+/// Hits in the notes, hits in the view, and their maximum.
 #[derive(Clone, Copy, Default)]
 struct Kept {
     notes: usize,
@@ -60,7 +60,7 @@ struct Kept {
 
 const KINDS: [&str; 4] = ["entities", "decisions", "rules", "unresolved"];
 
-/// Prints what is kept after each of three compactions.
+/// Runs the benchmark and formats what is kept after each of three compactions.
 pub(crate) fn run(python: &Path, sets: &Path, seeds: u32) -> Result<String, String> {
     if !sets.is_dir() {
         return Err(format!("practice sets not found: {} is no folder", sets.display()));
@@ -99,7 +99,7 @@ pub(crate) fn run(python: &Path, sets: &Path, seeds: u32) -> Result<String, Stri
     Ok(out)
 }
 
-/// How many of what is looked for stand in the cases themselves, and of how many.
+/// The number of searched strings that the cases themselves contain, and of all.
 fn stated(cases: &[Case]) -> [(usize, usize); KINDS.len()] {
     let mut sums = [(0, 0); KINDS.len()];
     for case in cases {
@@ -113,7 +113,7 @@ fn stated(cases: &[Case]) -> [(usize, usize); KINDS.len()] {
     sums
 }
 
-/// The cases, as the package writes them.
+/// The cases written by the package.
 fn cases(python: &Path, sets: &Path, seeds: u32) -> Result<Vec<Case>, String> {
     let output = Command::new(python)
         .args(["-c", SCRIPT])

@@ -1,7 +1,7 @@
-//! Compactions as `throughline compress` makes them, by rules or with a model's words played as its answer.
+//! Compactions as `throughline compress` makes them, by rules or with given words as the model's answer.
 //!
-//! A model's words take the whole way of a model's answer in the gateway: they are the one answer of an upstream, read,
-//! checked and put together by the code that a real answer goes through.
+//! The given words pass through the same code as a model's answer in the gateway: they are the answer of an upstream, which is parsed,
+//! checked and merged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,10 +29,10 @@ use tokio_util::sync::CancellationToken;
 use super::log::Spoken;
 use crate::store::START_MS;
 
-/// The window of the model whose words are played: large enough to be asked once for everything.
+/// The window of the simulated model: large enough for a single request.
 const PLAYED_WINDOW_TOKENS: u64 = 10_000_000;
 
-/// Settings of compactions, resolved.
+/// The resolved settings of compactions.
 pub(super) struct Compactor {
     settings: Settings,
     policy: LimitPolicy,
@@ -40,7 +40,7 @@ pub(super) struct Compactor {
 }
 
 impl Compactor {
-    /// For a window, with settings given as `KEY=VALUE` over the defaults.
+    /// Creates a compactor for a window, with settings as `KEY=VALUE` that override the defaults.
     pub(super) fn new(window_tokens: u64, settings: &[String]) -> Result<Self, String> {
         let loader = Loader::new().flag("--window", "model.context_length", window_tokens.to_string());
         let loader = settings.iter().fold(loader, |loader, setting| loader.set(setting));
@@ -69,12 +69,12 @@ impl Compactor {
         spoken(pollster::block_on(self.attempt(&transcript, &RuleSummariser))?)
     }
 
-    /// The messages of the view after a compaction by rules, each as JSON.
+    /// The messages of the view after a compaction by rules, as JSON.
     pub(super) fn view_of(&self, transcript: &Transcript) -> Result<Vec<String>, String> {
         pollster::block_on(self.attempt(transcript, &RuleSummariser))
     }
 
-    /// Compacts messages with these words as the answer of a model.
+    /// Compacts messages with these words as the model's answer.
     pub(super) fn with_words(&self, messages: &[Spoken], words: &str) -> Result<Vec<Spoken>, String> {
         let transcript = read(messages)?;
         let sizes: Vec<u64> = transcript.messages.iter().map(|message| self.size(message)).collect();
@@ -113,7 +113,7 @@ impl Compactor {
         self.model.estimate_content(&ContentProfile::of_message(message))
     }
 
-    /// One forced compaction, as the command makes it. What is not to be compacted stays as it is.
+    /// Makes one forced compaction, as the command does. Messages outside of it are unchanged.
     async fn attempt(
         &self,
         transcript: &Transcript,
@@ -177,7 +177,7 @@ fn read(messages: &[Spoken]) -> Result<Transcript, String> {
     decode(document.into_bytes(), &DecodeOptions::default()).map_err(|error| error.to_string())
 }
 
-/// A model that gives one answer.
+/// A model with one fixed answer.
 fn played(words: &str) -> SummaryRoute {
     let target = ModelTarget {
         model: "played".to_owned(),

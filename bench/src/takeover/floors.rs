@@ -1,5 +1,5 @@
-//! What must not be lost while notes get better: the person's words, re-reads spared, anchors, and how notes are shared
-//! out among their sections.
+//! Figures that must not get worse while notes improve: the user's words, spared re-reads, anchors, and the division of notes among their
+//! sections.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
@@ -12,16 +12,16 @@ use super::score::{SECTIONS, split};
 use super::table::thousands;
 use super::text::{chars, fold, lines, strip, tokens};
 
-/// Calls after the cut among which a file may be read again.
+/// The number of calls after the cut in which a file may be read again.
 const CALLS_AFTER: usize = 40;
-/// A re-read is spared if so many of a hundred of its lines are in the view.
+/// The percentage of a file's lines in the view from which a re-read is spared.
 const SPARED_PERCENT: usize = 80;
-/// A fifth of the summary's budget: the person's words must all stay where they have no more tokens than this.
+/// A fifth of the summary's budget: the user's words must be kept completely if they have at most this many tokens.
 const PROMPT_TOKENS: usize = 2_000;
-/// Sentences of fewer words may stand in two sections.
+/// The number of words below which a sentence may occur in two sections.
 const SENTENCE_WORDS: usize = 6;
 
-/// How many of how many.
+/// Hits and their maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) hits: usize,
@@ -39,7 +39,7 @@ impl Share {
     }
 }
 
-/// Sums over sessions, for each way of compacting.
+/// The sums over sessions, for each way of compacting.
 #[derive(Default)]
 pub(super) struct Floors {
     ways: Vec<(String, Floor)>,
@@ -49,7 +49,7 @@ pub(super) struct Floors {
 #[derive(Default)]
 struct Floor {
     prompts: Share,
-    /// Of sessions whose prompts are few enough to stay as they are.
+    /// For sessions whose prompts are few enough to be kept completely.
     few_prompts: Share,
     re_reads: Share,
     twice: Share,
@@ -58,7 +58,7 @@ struct Floor {
     chars: usize,
 }
 
-/// One session, for the floors.
+/// One session with its view.
 pub(super) struct Session<'a> {
     pub(super) name: &'a str,
     pub(super) log: &'a str,
@@ -95,7 +95,7 @@ impl Floors {
         for text in re_reads(session) {
             floor.re_reads.add(is_spared(&text, &known));
         }
-        // Also what the person said when a call was rejected.
+        // Also the user's words in rejected calls.
         let refusals = session.past.iter().filter(|message| message.role == "tool");
         let refusals = refusals.filter_map(|message| baselines.said_in_rejection(&message.content));
         let said: Vec<&str> = prompts.iter().map(String::as_str).chain(refusals).collect();
@@ -111,12 +111,12 @@ impl Floors {
         floor.chars += chars(notes);
     }
 
-    /// Adds what the retention benchmark says.
+    /// Adds the result of the retention benchmark.
     pub(super) fn set_anchors(&mut self, words: String) {
         self.anchors = words;
     }
 
-    /// The floors as text.
+    /// Formats the figures.
     pub(super) fn print(&self) -> String {
         let mut out = format!("{:46}", "\nfloors, percent (of so many)");
         let row = |out: &mut String, name: &str, figure: &dyn Fn(&Floor) -> String| {
@@ -147,7 +147,7 @@ impl Floors {
         out
     }
 
-    /// The same as JSON.
+    /// The figures as JSON.
     pub(super) fn to_json(&self) -> Value {
         let pair = |share: Share| json!([share.hits, share.of]);
         let way = |(name, floor): &(String, Floor)| {
@@ -172,13 +172,13 @@ impl Floors {
     }
 }
 
-/// What the person wrote.
+/// The user's messages.
 fn prompts(past: &[Spoken], baselines: &Baselines) -> Vec<String> {
     let said = past.iter().filter(|message| message.role == "user").map(|message| strip(&message.content));
     said.filter(|text| !text.is_empty() && !baselines.is_noise(text)).map(str::to_owned).collect()
 }
 
-/// The file that a call touches.
+/// The file that a call reads or writes.
 fn file_of(call: &Call) -> Option<String> {
     if !matches!(call.name.as_str(), "Read" | "Edit" | "Write" | "MultiEdit" | "NotebookEdit") {
         return None;
@@ -188,7 +188,7 @@ fn file_of(call: &Call) -> Option<String> {
     path.as_str().map(str::to_owned)
 }
 
-/// What files said that were touched before the cut and read again soon after it.
+/// The contents of files that were used before the cut and read again soon after it.
 fn re_reads(session: &Session<'_>) -> Vec<String> {
     let touched: HashSet<String> =
         session.past.iter().flat_map(|m| m.calls.iter().filter_map(file_of)).collect();
@@ -206,7 +206,7 @@ fn bare_line(line: &str) -> &str {
     rest.strip_prefix('→').or_else(|| rest.strip_prefix('\t')).filter(|_| numbered).map_or(line, strip)
 }
 
-/// Every line that can be read in a view, those inside of arguments too.
+/// Every line of text in a view, including those in arguments.
 fn known_lines(view: &[Spoken]) -> HashSet<String> {
     let mut known = HashSet::new();
     let mut add = |text: &str| known.extend(lines(text).into_iter().map(|line| bare_line(line).to_owned()));
@@ -230,15 +230,15 @@ fn add_strings(value: &Value, add: &mut impl FnMut(&str)) {
     }
 }
 
-/// Whether reading a text again is spared by lines that are known.
+/// Whether known lines spare the re-read of a text.
 fn is_spared(text: &str, known: &HashSet<String>) -> bool {
     let all: Vec<&str> = lines(text).into_iter().map(bare_line).filter(|line| !line.is_empty()).collect();
     let found = all.iter().filter(|line| known.contains(**line)).count();
     !all.is_empty() && found * 100 >= all.len() * SPARED_PERCENT
 }
 
-/// Sentences of notes that stand in two sections, and how many sentences there are. One of the person's may stand where
-/// it was said and once more under Constraints & Preferences or Key Decisions.
+/// The sentences of notes that occur in two sections, and the number of all sentences. A sentence of the user may occur once more under
+/// Constraints & Preferences or Key Decisions.
 fn repeated_sentences(notes: &str, prompts: &str) -> (Vec<String>, usize) {
     let mut places: HashMap<String, Vec<&str>> = HashMap::new();
     let sections = split(notes);

@@ -1,7 +1,7 @@
-//! Generated conversations of which it is known what became of every request: what notes by rules make of them.
+//! Notes by rules of generated conversations in which the fate of every request is known.
 //!
-//! Two figures must be zero: open requests that are lost (neither listed in the sections about now nor word for word in
-//! the rest of the view), and withdrawn requests that are listed as open.
+//! Two figures must be zero: open requests that are lost (neither listed in the sections about the present nor verbatim in the rest of
+//! the view), and withdrawn requests that are listed as open.
 
 use std::fmt::Write;
 
@@ -17,10 +17,10 @@ use super::text::{fold, lines};
 use crate::retention::{Counting, all_text};
 
 const WIRES: [WireFormat; 3] = [WireFormat::Chat, WireFormat::Anthropic, WireFormat::Responses];
-/// The first conversations that a figure counts against are named.
+/// The number of conversations that are named as examples for a figure.
 const EXAMPLES: usize = 5;
 
-/// How many of how many, with examples.
+/// Hits and their maximum, with examples.
 #[derive(Default)]
 struct Figure {
     hits: usize,
@@ -52,7 +52,7 @@ struct Figures {
     outcomes_wrong: Figure,
 }
 
-/// Compacts so many conversations and prints what is wrong.
+/// Compacts generated conversations and formats the errors.
 pub(super) fn run(count: u64, compactor: &Compactor, as_json: bool) -> Result<String, String> {
     let mut figures = Figures::default();
     for seed in 0..count {
@@ -78,7 +78,7 @@ impl Figures {
         let (now, rest) = (text.now(), fold(&rest));
         let now_lines: Vec<String> =
             NOW.iter().flat_map(|section| lines(text.raw(section))).map(fold).collect();
-        // Requests of one kind differ in their subject only, so each line is looked at alone.
+        // Requests of one kind differ only in their subject, so each line is checked separately.
         let is_listed = |request: &ScenarioRequest, share: f64| {
             let subject = fold(&request.subject);
             now_lines.iter().any(|line| line.contains(&subject) && said(line, &request.words, share))

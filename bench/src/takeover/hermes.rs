@@ -1,5 +1,4 @@
-//! Compactions by the rules of Hermes, where a Python that has the package `hermes-agent` is given: what it writes when
-//! no model answers.
+//! Compactions by the rules of Hermes, with a Python that has the package `hermes-agent`: its output if no model answers.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +11,7 @@ use super::text::python_json;
 
 const SCRIPT: &str = include_str!("hermes.py");
 
-/// The view after compactions at these places.
+/// The view after compactions at these positions.
 pub(super) fn compacted(
     python: &Path,
     window_tokens: u64,
@@ -39,7 +38,7 @@ fn compact(python: &Path, window_tokens: u64, messages: &[Spoken]) -> Result<Vec
         .map_err(|error| format!("{} cannot be run: {error}", python.display()))?;
     let list: Vec<String> = messages.iter().map(Spoken::to_json).collect();
     if let Some(mut input) = child.stdin.take() {
-        // It answers only after it has read everything; if it ends before, its own words say why.
+        // The program answers after it has read everything; if it ends early, its own message explains why.
         let _ = input.write_all(format!("[{}]", list.join(", ")).as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Messages of a recorded Claude Code session up to a line of its log, in the form of Chat Completions.
+//! Reads the messages of a recorded Claude Code session up to a line of its log, as Chat Completions messages.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use super::text::{python_json, strip};
 
-/// One message.
+/// A message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spoken {
     pub(super) role: String,
     pub(super) content: String,
     pub(super) calls: Vec<Call>,
-    /// The call that this is the result of.
+    /// The id of the call that this is the result of.
     pub(super) answers: Option<String>,
-    /// The message as it was sent, where that is more than the members above say.
+    /// The message as it was sent, if the other fields do not contain all of it.
     json: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl Spoken {
         Self { role: role.to_owned(), content: content.into(), ..Self::default() }
     }
 
-    /// A message of Chat Completions.
+    /// Parses a Chat Completions message.
     pub(super) fn parse(json: &str) -> Result<Self, String> {
         let value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
         let word = |value: &Value, name: &str| {
@@ -78,14 +78,14 @@ impl Spoken {
         python_json(&value)
     }
 
-    /// Everything that can be read in it.
+    /// All readable text of the message.
     pub(super) fn text(&self) -> String {
         let calls = self.calls.iter();
         let calls = calls.map(|call| format!("{} {}", call.name, call.arguments.replace("\\n", "\n")));
         format!("{}\n{}", self.content, calls.collect::<Vec<_>>().join(" "))
     }
 
-    /// Whether it asks for tools.
+    /// Whether it calls tools.
     pub(super) fn has_calls(&self) -> bool {
         !self.calls.is_empty()
     }
@@ -109,14 +109,14 @@ fn block_type(block: &Value) -> &str {
     block.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What a session had before one compaction of its client, and what the client wrote.
+/// The messages before one compaction of the client, and the client's summary.
 pub(super) struct Stage {
     pub(super) past: Vec<Spoken>,
-    /// The client's summary; none at the cut itself if the client did not compact there.
+    /// The client's summary; `None` at the cut itself if the client did not compact there.
     pub(super) summary: Option<String>,
 }
 
-/// The compactions of the client before the cut, and the cut.
+/// Returns the compactions of the client before the cut, and the cut.
 pub(super) fn stages(log: &str, cut: usize) -> Vec<Stage> {
     let mut rows: Vec<Value> = Vec::new();
     let mut stages: Vec<Stage> = Vec::new();
@@ -139,7 +139,7 @@ pub(super) fn stages(log: &str, cut: usize) -> Vec<Stage> {
     stages
 }
 
-/// The calls from a line of a log on, each with its result.
+/// The calls after a line of a log, each with its result.
 pub(super) fn later_calls(log: &str, from: usize) -> Vec<(Call, Option<String>)> {
     let rows = log.split('\n').skip(from.saturating_sub(1));
     let rows: Vec<Value> = rows.filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -157,10 +157,10 @@ fn is_true(row: &Value, name: &str) -> bool {
     row.get(name).and_then(Value::as_bool).unwrap_or_default()
 }
 
-/// The messages of a log's rows. A call without a result is left out, and a result without a call.
+/// The messages of a log's rows. Calls without a result and results without a call are left out.
 pub(super) fn messages(rows: &[Value]) -> Vec<Spoken> {
     let mut out: Vec<Spoken> = Vec::new();
-    // The id of the answer whose parts are being collected.
+    // The id of the current answer, whose parts are collected.
     let mut last: Option<Option<&str>> = None;
     for row in rows {
         let kind = row.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -244,7 +244,7 @@ fn paired(out: Vec<Spoken>) -> Vec<Spoken> {
     kept
 }
 
-/// Ends of `count` parts of equal size, each at a place where no call waits for its result.
+/// The ends of `count` parts of equal size, none between a call and its result.
 pub(super) fn part_ends(past: &[Spoken], count: usize) -> Vec<usize> {
     let sizes: Vec<usize> = past.iter().map(|message| message.text().chars().count()).collect();
     let total: usize = sizes.iter().sum();

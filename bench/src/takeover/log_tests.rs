@@ -1,4 +1,4 @@
-//! Reading logs, with a log of a few lines.
+//! Parsing a short log.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn parts_of_an_answer_are_one_message_and_calls_have_results() {
     let stages = stages(LOG, 10);
     assert_eq!(stages.len(), 2);
     assert_eq!(stages[0].summary.as_deref(), Some("What was done"));
-    // The call without a result is gone.
+    // The call without a result is left out.
     assert_eq!(stages[0].past.len(), 3);
     assert_eq!(stages[0].past[1].content, "Looking.");
     assert_eq!(stages[0].past[1].calls[0].arguments, r#"{"file": "a.rs"}"#);

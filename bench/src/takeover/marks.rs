@@ -1,4 +1,4 @@
-//! Notes beside the marks of their session: every mark with whether the notes meet it.
+//! Shows notes beside the marks of their session, each mark with whether the notes meet it.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::score::{NotesForm, Text, false_statements, has, said};
 use super::text::fold;
 use super::truth::Truth;
 
-/// Notes of our own, then the marks.
+/// Formats our notes, then the marks.
 pub(super) fn beside(truth: &Truth, marks: &str, candidates: &[Candidate]) -> Result<String, String> {
     let mut out = String::new();
     for candidate in candidates.iter().filter(|c| c.column.starts_with("ours") || c.column == "merged") {

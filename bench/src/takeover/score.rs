@@ -1,4 +1,4 @@
-//! The arithmetic: notes and a view against the marks of a session. The same as `score.py` beside the marks.
+//! Scores notes and a view by the marks of a session, with the arithmetic of `score.py`, which is stored with the marks.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,15 +24,15 @@ pub(super) const SECTIONS: [&str; 13] = [
     "Remaining Work",
     "Critical Context",
 ];
-/// Those that say what is being done now.
+/// The sections about the present.
 pub(super) const NOW: [&str; 4] = ["Active Task", "In Progress", "Pending User Asks", "Remaining Work"];
-/// So many characters tell one command from another.
+/// The number of characters that distinguish one command from another.
 const COMMAND_CHARS: usize = 36;
 
-/// One row of the table: how many of how many.
+/// A row of the table: its name, hits and their maximum.
 pub(super) type Row = (&'static str, usize, usize);
 
-/// The expressions that scoring needs, compiled.
+/// The compiled expressions of the scorer.
 pub(super) struct Scorer {
     names: Regex,
     name_lists: Regex,
@@ -53,7 +53,7 @@ impl Scorer {
         })
     }
 
-    /// Scores notes and the view they stand in. Without sections the whole text counts as every section.
+    /// Scores notes and their view. Without sections, the whole text counts as every section.
     pub(super) fn score(
         &self,
         truth: &Truth,
@@ -153,7 +153,7 @@ impl Scorer {
         rows.put("decisions of the person in the notes", hits, by_person.len());
     }
 
-    /// The newest run of each command; the last line with an outcome counts.
+    /// Scores the newest run of each command; the last line with a result counts.
     fn runs(&self, truth: &Truth, text: &Text<'_>, rows: &mut Rows) {
         let (mut right, mut named, mut all, mut seen) = (0, 0, 0, HashSet::new());
         let mut runs: Vec<_> = truth.runs.iter().collect();
@@ -188,7 +188,7 @@ impl Scorer {
         rows.put("share of bare names (at most 10)", self.bare_names(text.notes), all);
     }
 
-    /// Characters of lists of four names or more, and of lines and list items that are nothing but names.
+    /// The characters of lists of at least four names, and of lines and list items that consist of names.
     pub(super) fn bare_names(&self, notes: &str) -> usize {
         let lists: Vec<&str> = self.name_lists.find_iter(notes).map(|found| found.as_str()).collect();
         let bare = notes.split('\n').flat_map(|line| line.split("; ")).filter(|item| {
@@ -235,13 +235,13 @@ impl Scorer {
 /// Whether notes have our sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotesForm {
-    /// They have.
+    /// They do.
     Sections,
-    /// The whole text counts as every section.
+    /// They do not: the whole text counts as every section.
     Whole,
 }
 
-/// Notes and their view, read once.
+/// Parsed notes with their view.
 pub(super) struct Text<'a> {
     notes: &'a str,
     form: NotesForm,
@@ -266,7 +266,7 @@ impl<'a> Text<'a> {
         text
     }
 
-    /// The sections about now, folded.
+    /// The sections about the present, folded.
     pub(super) fn now(&self) -> &str {
         &self.now
     }
@@ -298,7 +298,7 @@ impl Rows {
     }
 }
 
-/// The false statements that a text makes.
+/// The false statements that a text contains.
 pub(super) fn false_statements<'t>(truth: &'t Truth, text: &Text<'_>) -> Result<Vec<&'t str>, String> {
     let mut found = Vec::new();
     for never in &truth.never {
@@ -313,7 +313,7 @@ pub(super) fn false_statements<'t>(truth: &'t Truth, text: &Text<'_>) -> Result<
     Ok(found)
 }
 
-/// The sections of notes, each without its heading.
+/// The sections of notes, without headings.
 pub(super) fn split(notes: &str) -> HashMap<&'static str, String> {
     let lines: Vec<&str> = notes.split('\n').collect();
     let heading = |line: &str| {
@@ -333,12 +333,12 @@ pub(super) fn split(notes: &str) -> HashMap<&'static str, String> {
     found
 }
 
-/// Whether a text meets every group of keys.
+/// Whether a text matches every group of keys.
 pub(super) fn has(text: &str, keys: &Keys) -> bool {
     keys.iter().all(|group| group.iter().any(|key| text.contains(&fold(key))))
 }
 
-/// Whether a folded text says a quote: its beginning, or most of its words and four of them in a row.
+/// Whether a folded text contains a quote: its beginning, or most of its words and four of them in sequence.
 pub(super) fn said(text: &str, quote: &str, share: f64) -> bool {
     let folded = fold(quote);
     if text.contains(first_chars(&folded, 70)) {
@@ -353,7 +353,7 @@ pub(super) fn said(text: &str, quote: &str, share: f64) -> bool {
     all.windows(4.min(all.len().max(1))).any(|run| text.contains(&run.join(" ")))
 }
 
-/// How a file or command is looked for: a file by its last name, a command by its beginning.
+/// The search key of a file or command: a file's last name, a command's beginning.
 fn name_of(what: &str) -> String {
     if what.contains('/') && !what.contains(' ') {
         return what.rsplit('/').next().unwrap_or_default().to_lowercase();

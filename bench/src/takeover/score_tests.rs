@@ -85,7 +85,7 @@ fn each_row_counts_what_its_name_says() {
     for (name, hits, of) in expected {
         assert_eq!(row(&rows, name), Some((hits, of)), "{name}");
     }
-    // Nothing of that kind was marked.
+    // Nothing of this kind was marked.
     assert_eq!(row(&rows, "open blockers said"), None);
 }
 

@@ -1,4 +1,4 @@
-//! Views that a replay really sent, against what a reader marked as true.
+//! Scores the views that a replay sent by what a reader marked as true.
 
 use std::path::Path;
 
@@ -13,31 +13,31 @@ pub(crate) struct Marks {
     scorer: Scorer,
 }
 
-/// What a view answers.
+/// The score of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ViewScore {
     /// A quarter of its characters.
     pub(crate) tokens: usize,
-    /// Questions, and those that the view answers.
+    /// The number of questions, and of those that the view answers.
     pub(crate) probes: usize,
     pub(crate) answered: usize,
-    /// What its notes say of everything that was marked, where it has notes: hits and marks.
+    /// The hits and marks of its notes, if it has notes.
     pub(crate) notes: Option<(usize, usize)>,
 }
 
 impl Marks {
-    /// The marks of a folder.
+    /// Reads the marks of a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self, String> {
         let truths = truth::read_all(folder)?.into_iter().map(|(truth, _)| truth).collect();
         Ok(Self { truths, scorer: Scorer::new().map_err(|error| error.to_string())? })
     }
 
-    /// The line before which everything is the past.
+    /// The line at which a session was marked; everything before it is the past.
     pub(crate) fn cut(&self, session: &str) -> Option<usize> {
         self.truths.iter().find(|truth| truth.session == session).map(|truth| truth.cut)
     }
 
-    /// Scores the view that was sent where a session was marked; the texts of its messages, in order.
+    /// Scores the view that was sent at the marked line, given the texts of its messages in order.
     pub(crate) fn score(&self, session: &str, view: &[String]) -> Result<ViewScore, String> {
         let Some(truth) = self.truths.iter().find(|truth| truth.session == session) else {
             return Err(format!("no marks of {session}"));
@@ -48,7 +48,7 @@ impl Marks {
         let rows = self.scorer.score(truth, text, &whole, NotesForm::Sections)?;
         let seen = "probes answered by the view";
         let (_, answered, probes) = rows.iter().find(|(name, ..)| *name == seen).copied().unwrap_or_default();
-        // Rows of which less is better, and shares, are no score.
+        // Rows in which less is better, and shares, are not part of the score.
         let is_score = |name: &str| name != seen && !name.contains('(') && !name.starts_with(' ');
         let scored = rows.iter().filter(|(name, ..)| is_score(name));
         let sum = scored.fold((0, 0), |sum, (_, hits, of)| (sum.0 + hits, sum.1 + of));
@@ -56,7 +56,7 @@ impl Marks {
     }
 }
 
-/// The share of questions that a view of this size has to answer, in percent: linear between three sizes.
+/// The percentage of questions that a view of this size must answer, linear between three sizes.
 pub(crate) fn asked_percent(tokens: f64) -> f64 {
     const ASKED: [(f64, f64); 3] = [(5_600.0, 86.0), (8_000.0, 90.0), (13_300.0, 95.0)];
     let [(smallest, least), _, (_, most)] = ASKED;

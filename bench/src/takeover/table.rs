@@ -1,4 +1,4 @@
-//! The tables: sums over sessions, row by row and column by column.
+//! The tables: sums over sessions, by row and column.
 
 use std::fmt::Write;
 
@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::score::Row;
 
-/// Columns in the order they are printed; those of our own notes come before them.
+/// The columns in the order of output; those of our own notes come before them.
 const COLUMNS: [&str; 7] = ["client", "dialogue", "list", "prototype", "hermes", "model", "merged"];
-/// Width of names and of figures.
+/// The widths of names and of figures.
 const NAME_WIDTH: usize = 40;
 const FIGURE_WIDTH: usize = 16;
 
-/// Sums over sessions.
+/// The sums over sessions.
 #[derive(Default)]
 pub(super) struct Tables {
     rows: Vec<(&'static str, Vec<Sum>)>,
@@ -21,7 +21,7 @@ pub(super) struct Tables {
     sessions: Vec<(String, String, usize, usize)>,
 }
 
-/// A sum of one column.
+/// The sum of one column.
 struct Sum {
     column: String,
     hits: usize,
@@ -85,7 +85,7 @@ impl Tables {
         ours.chain(others).copied().collect()
     }
 
-    /// The tables as text.
+    /// Formats the tables.
     pub(super) fn print(&self) -> String {
         let columns = self.columns();
         let mut out = format!("{:NAME_WIDTH$}", "percent (of so many)");
@@ -122,7 +122,7 @@ impl Tables {
         out
     }
 
-    /// The same as JSON: `[hits, of]` for each row and column.
+    /// The tables as JSON: `[hits, of]` for each row and column.
     pub(super) fn to_json(&self, floors: Option<Value>) -> String {
         let sums = |sums: &Vec<Sum>| -> Value {
             sums.iter()
@@ -155,7 +155,7 @@ fn percent(hits: usize, of: usize) -> f64 {
     100.0 * hits as f64 / of.max(1) as f64
 }
 
-/// A figure with commas.
+/// Formats a number with commas.
 pub(super) fn thousands(figure: u64) -> String {
     throughline_compaction::thousands(figure)
 }

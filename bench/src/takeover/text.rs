@@ -1,22 +1,22 @@
-//! Text as the marks are compared with it: folded white space, words, lines, and JSON as Python prints it.
+//! Text functions for comparisons with the marks: folded white space, words, lines, and JSON in Python's format.
 //!
-//! The definitions are those of `score.py`, which stands beside the marks. Lengths are counted in characters.
+//! The definitions are those of `score.py`, which is stored with the marks. Lengths are counted in characters.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 
-/// What Python calls white space: Unicode's, and the four separators of ASCII.
+/// Whether Python treats a character as white space: Unicode's, and the four separators of ASCII.
 pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
 
-/// Without white space at both ends.
+/// Removes white space at both ends.
 pub(super) fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// White space folded to single spaces, without case.
+/// Folds white space to single spaces and converts to lower case.
 pub(super) fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split(is_space).filter(|word| !word.is_empty()) {
@@ -33,24 +33,24 @@ pub(super) fn first_chars(text: &str, count: usize) -> &str {
     text.char_indices().nth(count).map_or(text, |(end, _)| text.get(..end).unwrap_or(text))
 }
 
-/// How many characters a text has.
+/// The number of characters of a text.
 pub(super) fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Tokens as the marks count them: a quarter of the characters.
+/// The number of tokens as the marks count them: a quarter of the characters.
 pub(super) fn tokens(text: &str) -> usize {
     chars(text) / 4
 }
 
-/// Words of at least three characters, in lower case.
+/// The words of at least three characters, in lower case.
 pub(super) fn words(text: &str) -> Vec<String> {
     let text = text.to_lowercase();
     let belongs = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_./-".contains(c);
     text.split(|c| !belongs(c)).filter(|word| word.len() >= 3).map(str::to_owned).collect()
 }
 
-/// Lines, parted at everything Python takes for the end of one.
+/// Splits a text at every line break that Python recognises.
 pub(super) fn lines(text: &str) -> Vec<&str> {
     let ends = |c: char| {
         matches!(
@@ -65,7 +65,7 @@ pub(super) fn lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// JSON as `json.dumps` prints it, so that sizes are the same in both programs.
+/// Formats JSON like `json.dumps`, so that sizes are equal in both programs.
 pub(super) fn python_json(value: &Value) -> String {
     let mut out = String::new();
     write_value(value, &mut out);

@@ -1,10 +1,10 @@
-//! What a reader of the whole log marked as true at one line of it.
+//! The marks: what a reader of the whole log marked as true at one line of it.
 
 use std::path::Path;
 
 use serde::Deserialize;
 
-/// Alternatives that each have to be met: at least one of every group.
+/// Groups of alternatives: at least one key of every group must match.
 pub(super) type Keys = Vec<Vec<String>>;
 
 /// The marks of one session.
@@ -36,20 +36,20 @@ pub(super) struct Truth {
     pub(super) never: Vec<Never>,
 }
 
-/// The request being worked on.
+/// The current request.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct ActiveTask {
     pub(super) quote: String,
     pub(super) status: String,
 }
 
-/// What the session is for.
+/// The goal of the session.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Goal {
     pub(super) keys: Keys,
 }
 
-/// A message of the person.
+/// A message of the user.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Request {
     pub(super) quote: String,
@@ -99,7 +99,7 @@ pub(super) struct Blocker {
     pub(super) open: bool,
 }
 
-/// What came next.
+/// The next step.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Next {
     pub(super) kind: String,
@@ -125,7 +125,7 @@ pub(super) struct Never {
     pub(super) sections: Vec<String>,
 }
 
-/// The marks of a folder, by name, each with its text.
+/// Reads the marks of a folder, sorted by name, each with its text.
 pub(super) fn read_all(folder: &Path) -> Result<Vec<(Truth, String)>, String> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| format!("the folder of marks cannot be read: {} ({error})", folder.display()))?;

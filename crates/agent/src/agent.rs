@@ -1,8 +1,8 @@
 //! An agent: an open conversation with its tools, approvals and events.
 //!
-//! The managed session does everything about context. The agent passes on the user's messages, runs the tools that
-//! answers call, and stores their results until they are in the record. Parts: `turn` from the user's message to the
-//! last answer, `step` the tools of one answer, `results` their results in each wire format.
+//! The managed session does everything about context. The agent passes on the user's messages, runs the tools that answers call, and
+//! stores their results until they are recorded. Parts: `turn` from the user's message to the last answer, `step` the tools of one
+//! answer, `results` their results in each wire format.
 //!
 //! Not for: terminals, settings files, or deciding when to compact.
 
@@ -34,30 +34,30 @@ pub use memory_saving::SaveMemory;
 
 use memory_saving::MemorySaving;
 
-/// The name of the guard for tool results that are not in the record yet.
+/// The name of the guard for tool results that are not recorded yet.
 const FINISHED_CALLS: &str = "finished_calls";
-/// The instruction by which the model reads what was set aside.
+/// The hint that tells the model how to read the omitted part of a long message or result.
 const READ_SET_ASIDE: &str = "Read any lines of it with recall {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}, pieces of \
 very long lines with recall {\"artifact\": \"{artifact}\", \"first_byte\": 0}, or find words in it with recall {\"query\": \"...\"}.";
 
-/// Everything an agent needs.
+/// The parts of an agent.
 #[derive(Clone)]
 pub struct AgentSetup {
-    /// The conversation. Its events and its policy for long output are replaced by the agent's own.
+    /// The setup of the session. The agent replaces its events and its policy for long output by its own.
     pub session: SessionSetup,
-    /// Its tools.
+    /// The tools.
     pub tools: ToolBox,
-    /// How much tools that read pieces may return.
+    /// The limit on the output of tools that return pieces.
     pub limit: OutputLimit,
-    /// Whether the user is asked before a call.
+    /// Whether the user is asked before a tool runs.
     pub asking: ApprovalMode,
     /// Asks the user.
     pub approver: Arc<dyn Approver>,
     /// Receives events.
     pub events: Arc<dyn AgentEvents>,
-    /// The longest answer in tokens, where there is a limit.
+    /// The longest answer in tokens; `None` for no limit.
     pub output_cap_tokens: Option<u64>,
-    /// Whether notes are chosen for memory when a compaction happens.
+    /// Whether a compaction also chooses notes for the memory.
     pub save_memory: SaveMemory,
 }
 
@@ -66,7 +66,7 @@ pub struct AgentSetup {
 struct PromptPrefix {
     /// The system prompt.
     prompt: String,
-    /// The tools in the form of the wire; none where the list is empty.
+    /// The tools as JSON in the wire format; `None` if there are none.
     tools: Option<String>,
 }
 
@@ -74,32 +74,32 @@ struct PromptPrefix {
 pub struct Agent {
     session: ManagedSession,
     setup: AgentSetup,
-    /// Pieces of answers and what happens to the context, in the order in which they came.
+    /// Passes on pieces of answers and context events in the order of their arrival.
     in_order: Arc<OrderedEvents>,
     approvals: Approvals,
     standing: PromptPrefix,
     envelope: Envelope,
-    /// The preamble to send after the next compaction, which writes a new prefix anyway: the tools have changed since
-    /// the first request.
+    /// The prefix and envelope to send after the next compaction, which rewrites the prefix anyway. `None` unless the tools have changed
+    /// since the first request.
     next: Option<(PromptPrefix, Envelope)>,
-    /// Tools that belong to the engine.
+    /// The tools of the context engine.
     engine_tools: Vec<ToolSchema>,
-    /// Calls that are over and whose results the record does not have yet.
+    /// Finished calls whose results are not recorded yet.
     finished: Vec<Finished>,
     saving: MemorySaving,
 }
 
 impl Agent {
-    /// Begins a conversation with this system prompt.
+    /// Starts a conversation with this system prompt.
     pub async fn begin(setup: AgentSetup, new: NewSession, prompt: &str) -> Result<Self, SessionError> {
         let (setup, in_order) = own(setup);
         let session = ManagedSession::create(setup.session.clone(), new).await?;
         Self::hold(setup, in_order, session, prompt).await
     }
 
-    /// Resumes a conversation with the system prompt and the tools it began with, byte for byte; `prompt` is used if it
-    /// never sent any. If the tools have changed since, the new ones replace them when the prefix is rewritten anyway:
-    /// with the next compaction, or at once if the cache is cold and no old tool disappears.
+    /// Resumes a conversation with the system prompt and the tools it began with, byte for byte; `prompt` is used if it never sent any.
+    /// If the tools have changed since, the new ones are used once the prefix is rewritten anyway: with the next compaction, or at once
+    /// if the cache is cold and no old tool disappears.
     pub async fn resume(setup: AgentSetup, id: &SessionId, prompt: &str) -> Result<Self, SessionError> {
         let (setup, in_order) = own(setup);
         let session = ManagedSession::open(setup.session.clone(), id).await?;
@@ -161,31 +161,31 @@ impl Agent {
         })
     }
 
-    /// The conversation.
+    /// The session of the conversation.
     #[must_use]
     pub fn session(&self) -> &ManagedSession {
         &self.session
     }
 
-    /// The system prompt as it is sent.
+    /// The system prompt in its sent form.
     #[must_use]
     pub fn system_prompt(&self) -> &str {
         &self.standing.prompt
     }
 
-    /// The tools as they are sent, as JSON.
+    /// The tools in their sent form, as JSON.
     #[must_use]
     pub fn tools_json(&self) -> Option<&str> {
         self.standing.tools.as_deref()
     }
 
-    /// The tools, with names and descriptions.
+    /// The definitions of the tools.
     #[must_use]
     pub fn tools(&self) -> Vec<ToolSchema> {
         self.setup.tools.schemas().into_iter().chain(self.engine_tools.iter().cloned()).collect()
     }
 
-    /// Compacts at the user's request. When cancelled, it returns `None` and leaves the conversation unchanged.
+    /// Compacts at the user's request. Returns `None` if cancelled, which leaves the conversation unchanged.
     pub async fn compact(
         &mut self,
         manual: ManualCompaction,
@@ -202,14 +202,14 @@ impl Agent {
         result
     }
 
-    /// The time until [`while_idle`](Self::while_idle) may be useful; `None` when time alone makes no difference.
+    /// The time until [`while_idle`](Self::while_idle) may be useful; `None` if waiting makes no difference.
     #[must_use]
     pub fn idle_in(&self) -> Option<Duration> {
         self.session.idle_in_ms().map(Duration::from_millis)
     }
 
-    /// Compacts if nothing was said for so long that the provider's cache is cold anyway; `None` where nothing was tried or
-    /// it was called off, which leaves the conversation as it was.
+    /// Compacts if the conversation was idle for so long that the provider's cache is cold. Returns `None` if nothing was tried or the
+    /// attempt was cancelled, which leaves the conversation unchanged.
     pub async fn while_idle(&mut self, cancel: &CancellationToken) -> Option<CompactionResult> {
         let before = self.session.id().clone();
         let result = tokio::select! {
@@ -224,12 +224,12 @@ impl Agent {
         result
     }
 
-    /// Waits until a summary that is being prepared is there. May be dropped at any moment.
+    /// Waits until the summary in preparation is ready. Cancel safe.
     pub async fn until_prepared(&mut self) {
         self.session.until_prepared().await;
     }
 
-    /// Goes back to the view before the last compaction.
+    /// Restores the view before the last compaction.
     pub async fn undo(&mut self) -> Result<(), SessionError> {
         let before = self.session.id().clone();
         let done = self.session.undo().await;
@@ -259,7 +259,7 @@ impl Agent {
         self.session.end(reason).await
     }
 
-    /// There may have been a compaction: the prefix is new then.
+    /// Updates the prefix, and the notes for memory, if there was a compaction since `before`.
     fn after_compaction(&mut self, before: &SessionId) {
         self.after_move(before);
         if self.session.id() == before {
@@ -271,21 +271,21 @@ impl Agent {
         self.memory_is_due();
     }
 
-    /// Tells tools that rely on the view that it may have changed.
+    /// Notifies tools that depend on the view if the session has changed.
     fn after_move(&self, before: &SessionId) {
         if self.session.id() != before {
             self.setup.tools.view_changed();
         }
     }
 
-    /// Stores results until the record has them, so that a crash between two tools loses none.
+    /// Stores results until they are recorded, so that a crash between two tools loses none.
     async fn keep_finished(&self) {
         let value =
             (!self.finished.is_empty()).then(|| serde_json::to_value(&self.finished).unwrap_or_default());
         self.keep(FINISHED_CALLS, value).await;
     }
 
-    /// Stores a value of the conversation beside its record, or deletes it.
+    /// Stores a value of the conversation beside its messages, or deletes it.
     async fn keep(&self, name: &'static str, value: Option<serde_json::Value>) {
         let (store, owner, id) = (
             Arc::clone(&self.setup.session.store),
@@ -293,7 +293,7 @@ impl Agent {
             self.session.id().clone(),
         );
         let set_ms = self.setup.session.host.now_ms();
-        // Where this fails it is still in memory, for as long as this runs.
+        // If this fails, the value is still in memory while the agent runs.
         let _ = blocking(move || {
             let guard = value.map(|value| Guard { name: name.to_owned(), value, set_ms, expires_ms: None });
             store.set_guard(&GuardScope::Chain(owner, id), name, guard.as_ref())
@@ -302,7 +302,7 @@ impl Agent {
     }
 }
 
-/// The setup with the agent's own events and policy.
+/// Replaces the events and the policy for long output by the agent's own.
 fn own(mut setup: AgentSetup) -> (AgentSetup, Arc<OrderedEvents>) {
     let in_order = Arc::new(OrderedEvents::new(Arc::clone(&setup.events)));
     setup.session.events = Arc::<OrderedEvents>::clone(&in_order);
@@ -331,7 +331,7 @@ fn envelope(
     Ok(Envelope::build(wire_format, &parts)?)
 }
 
-/// Names in a list of tools, in the form of any wire.
+/// The names in a JSON list of tools, in any wire format.
 fn tool_names(json: Option<&str>) -> Vec<String> {
     let tools: Vec<serde_json::Value> =
         json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
@@ -341,13 +341,13 @@ fn tool_names(json: Option<&str>) -> Vec<String> {
     tools.iter().filter_map(name).collect()
 }
 
-/// The stored preamble, where it can be sent again unchanged.
+/// The stored preamble as a prefix; `None` if it cannot be sent again unchanged.
 fn as_sent(preamble: &StoredPreamble) -> Option<PromptPrefix> {
     let prompt = RawJson(preamble.system.as_deref()?).as_text()?.into_owned();
     Some(PromptPrefix { prompt, tools: preamble.tools.clone() })
 }
 
-/// Runs a call to the record that blocks.
+/// Runs a blocking call of the store.
 async fn blocking<T: Send + 'static>(
     act: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {

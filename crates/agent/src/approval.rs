@@ -1,5 +1,4 @@
-//! Decides what a tool call may do, from its effects and from the user's earlier answers, never from text of a model,
-//! file or command.
+//! Decides whether a tool call may run, from its effects and the user's earlier answers, never from text of a model, file or command.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use crate::workspace::FolderIdentity;
 /// Whether the user is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalMode {
-    /// Before anything is written or run, and before anything outside the folder is read.
+    /// Before every write and command, and before reads outside the folder.
     Always,
     /// Never (`--yolo`).
     Never,
@@ -21,34 +20,34 @@ pub enum ApprovalMode {
     Nobody,
 }
 
-/// What becomes of a call.
+/// The decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It may be done.
+    /// The call may run.
     Allowed,
-    /// Ask the user.
+    /// The user must be asked.
     Ask(Question),
-    /// It may not be done, because of this.
+    /// The call must not run, for this reason.
     Denied(String),
 }
 
-/// A question for the user. Its texts can be written to a terminal as they are: characters that are invisible or
-/// control the terminal are escaped, and nothing is left out.
+/// A question for the user. Its texts are safe for a terminal: characters that are invisible or control the terminal are escaped, and
+/// nothing is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// In one line: `run cargo test`.
+    /// The call on one line, such as `run cargo test`.
     pub title: String,
-    /// What exactly will happen, one piece each.
+    /// The exact effects, one text each.
     pub details: Vec<String>,
     /// The reasons it is dangerous.
     pub dangers: Vec<Danger>,
-    /// Whether it can be allowed for the whole session.
+    /// Whether the call can be allowed for the whole session.
     pub for_session: bool,
     grants: Vec<Grant>,
 }
 
 impl Question {
-    /// What `Answer::Session` would allow, in words; it allows nothing else.
+    /// Describes exactly what `Answer::Session` would allow.
     #[must_use]
     pub fn session_words(&self) -> String {
         self.grants.iter().map(Grant::words).collect::<Vec<_>>().join(", and ")
@@ -58,24 +57,24 @@ impl Question {
 /// The user's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// This once.
+    /// Allow this call.
     Once,
-    /// This and everything of its kind until the session ends.
+    /// Allow this call and equal ones until the session ends.
     Session,
-    /// The call is not made.
+    /// Do not allow the call.
     Deny,
 }
 
-/// Something that was allowed for a session. It covers what equals it, and nothing above, below or beside that.
+/// A permission for a session. It covers equal effects only, and no parent, child or sibling path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Grant {
-    /// Writing inside the folder.
+    /// Writing in the workspace.
     WriteInside,
-    /// Writing one file outside.
+    /// Writing one file outside the workspace.
     Write(PathBuf, Option<FolderIdentity>),
-    /// Reading one file, listing one folder or searching one folder outside.
+    /// Reading one file, listing one folder or searching one folder outside the workspace.
     Read(PathBuf, Extent, Option<FolderIdentity>),
-    /// One command, character for character, in one folder.
+    /// Running one command, character for character, in one folder.
     Run(String, PathBuf, Option<FolderIdentity>),
 }
 
@@ -94,7 +93,7 @@ impl Grant {
     }
 }
 
-/// The permissions given so far.
+/// The permissions of a session.
 #[derive(Clone, Debug)]
 pub struct Approvals {
     asking: ApprovalMode,
@@ -102,13 +101,13 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// Nothing is allowed yet.
+    /// Starts without any permission.
     #[must_use]
     pub fn new(asking: ApprovalMode) -> Self {
         Self { asking, granted: HashSet::new() }
     }
 
-    /// Decides whether a call may be made.
+    /// Decides whether a call may run.
     #[must_use]
     pub fn judge(&self, proposal: &Proposal) -> Judgement {
         let open: Vec<(&Effect, Grant)> = proposal
@@ -143,7 +142,7 @@ impl Approvals {
         })
     }
 
-    /// Stores the user's answer. True when the call may be made.
+    /// Stores the user's answer. Returns whether the call may run.
     pub fn answered(&mut self, question: &Question, answer: Answer) -> bool {
         match answer {
             Answer::Deny => false,
@@ -158,7 +157,7 @@ impl Approvals {
     }
 }
 
-/// The permission an effect needs; reading inside the folder needs none.
+/// The permission that an effect needs; `None` for reads in the workspace.
 fn needed(effect: &Effect) -> Option<Grant> {
     match effect {
         Effect::Reads { inside: true, .. } => None,
@@ -178,9 +177,9 @@ fn dangers_of_effect(effect: &Effect) -> Vec<Danger> {
     let (is_hidden, mut dangers) = match effect {
         Effect::Reads { path, .. } => (hides(path), Vec::new()),
         Effect::Writes { path, difference, .. } => {
-            // Hooks and settings in there are run by git without a question.
+            // Git runs hooks and commands from its settings without asking.
             let is_git = path.iter().any(|part| part.eq_ignore_ascii_case(".git"));
-            // The end of a line as Windows writes it is shown and harmless.
+            // A carriage return at the end of a line is harmless.
             let line_hides =
                 |line: &str| has_hidden(line.strip_suffix('\r').unwrap_or(line), Strictness::Prose);
             let dangers = if is_git { vec![Danger::RunsLater] } else { Vec::new() };
@@ -197,9 +196,9 @@ fn dangers_of_effect(effect: &Effect) -> Vec<Danger> {
     dangers
 }
 
-/// Whether part of a command is so far to the right or so far down that the user may not see it.
+/// Whether part of a command is so far to the right, or so far down, that the user may not see it.
 fn is_pushed_away(command: &str) -> bool {
-    /// Wider than any indentation, and less than a row of a terminal.
+    /// More than any indentation, less than a row of a terminal.
     const BLANKS: usize = 64;
     /// Less than a screen.
     const LINES: usize = 16;

@@ -1,4 +1,4 @@
-//! Only a person's answer allows anything, and no more than was asked.
+//! Only the user's answer allows a call, and nothing beyond the question.
 
 use proptest::prelude::*;
 
@@ -54,7 +54,7 @@ fn once_is_once_and_a_session_is_for_just_that() {
     approvals.answered(&question, Answer::Session);
     assert_eq!(approvals.judge(&writes("/w/b", true)), Judgement::Allowed);
     assert!(matches!(approvals.judge(&writes("/etc/x", false)), Judgement::Ask(_)));
-    // What git runs by itself is no file like others.
+    // Files that git runs are more dangerous than others.
     for own in ["/w/.git/config", "/w/sub/.git/hooks/pre-commit", "/w/.GIT/config"] {
         let question = asked(&approvals, &writes(own, true));
         assert_eq!((question.dangers.as_slice(), question.for_session), (&[Danger::RunsLater][..], false));
@@ -79,7 +79,7 @@ fn asking_can_be_turned_off_or_impossible() {
     assert!(matches!(Approvals::new(ApprovalMode::Nobody).judge(&runs("ls")), Judgement::Denied(_)));
 }
 
-/// Everything that can be asked about a path outside, by a name of its own.
+/// Every kind of effect on a path outside the workspace.
 fn outside(kind: usize, path: &str) -> Proposal {
     match kind {
         0 => reads(path, false, Extent::File),

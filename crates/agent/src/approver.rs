@@ -5,12 +5,12 @@ use std::pin::Pin;
 
 use crate::approval::{Answer, Question};
 
-/// A future answer.
+/// The future of an answer.
 pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
-/// Asks the user.
+/// Asks the user for approval.
 pub trait Approver: Send + Sync {
-    /// Asks. The future is dropped when the turn is cancelled.
+    /// Asks a question. The future is dropped when the turn is cancelled.
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a>;
 }
 

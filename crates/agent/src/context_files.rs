@@ -4,14 +4,14 @@ use std::path::Path;
 
 use crate::prompt::ContextFile;
 
-/// Names, the one that counts first; one a folder.
+/// The names of project files, by priority; one file per folder is used.
 const NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", ".cursorrules"];
-/// Folders above that are looked at.
+/// The most parent folders that are searched.
 const MAX_FOLDERS: usize = 32;
-/// More is no note for agents.
+/// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 1_000_000;
 
-/// The files that are about a folder, the most general first. What cannot be read is left out.
+/// Returns the project files for a folder, the most general first. Unreadable files are left out.
 #[must_use]
 pub fn context_files(folder: &Path) -> Vec<ContextFile> {
     let mut folders: Vec<&Path> = Vec::new();
@@ -24,7 +24,7 @@ pub fn context_files(folder: &Path) -> Vec<ContextFile> {
         }
     }
     if !is_repository {
-        // Without a repository nothing says where a project begins; other people's folders are not asked.
+        // Without a repository the root of the project is unknown; files in parent folders may belong to others.
         folders.truncate(1);
     }
     folders.iter().rev().filter_map(|one| file_in(one, folder)).collect()

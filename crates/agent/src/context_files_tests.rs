@@ -1,4 +1,4 @@
-//! Which files count, and in which order.
+//! Which project files are used, and in which order.
 
 use std::fs;
 

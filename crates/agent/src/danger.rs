@@ -1,14 +1,12 @@
 //! Recognises dangerous commands. Every command needs approval; for a dangerous one the question names the danger, and it
 //! cannot be approved for a whole session.
 //!
-//! A command line is read by a shell's grammar (`shell`), and so is every command line inside of it: in `sh -c`, `eval`,
-//! here-documents and what is piped into a shell. Parts: `program` what single programs do, `wrapper` programs that run
-//! others, `kind` the kinds of danger, `places` sensitive files whichever program uses them, `code` other languages from
-//! their words alone.
+//! A command line is parsed by a shell's grammar (`shell`), as is every command line within it: in `sh -c`, `eval`, here-documents and
+//! text piped into a shell. Parts: `program` the effects of single programs, `wrapper` programs that run others, `kind` the kinds of
+//! danger, `places` sensitive files whichever program uses them, `code` other languages, judged by their words alone.
 //!
-//! This is not a sandbox: programs can do anything, and files and variables are not read. Its purpose is that nobody
-//! approves one of these by accident. A command that cannot be parsed, or that is only composed while it runs, counts as
-//! dangerous.
+//! This is not a sandbox: programs can do anything, and files and variables are not read. It prevents approvals by accident. A command
+//! that cannot be parsed, or that is only composed at run time, counts as dangerous.
 
 mod code;
 mod kind;
@@ -23,12 +21,12 @@ use places::Use;
 
 pub(crate) use kind::{Danger, FileKind};
 
-/// The depth to which command lines within command lines are read. People nest two or three.
+/// The depth to which nested command lines are parsed. People nest two or three.
 const MAX_NESTED: usize = 8;
-/// Command lines that are read for one command altogether.
+/// The most command lines that are parsed for one command.
 const MAX_SCRIPTS: usize = 64;
 
-/// The dangers of a command, the worst first. `files` states what is at a path.
+/// Returns the dangers of a command, the worst first. `files` returns the kind of file at a path.
 #[must_use]
 pub(crate) fn dangers_of(command: &str, files: &dyn Fn(&str) -> FileKind) -> Vec<Danger> {
     let mut analysis = Analysis { files, found: Vec::new(), scripts: 0 };
@@ -54,7 +52,7 @@ impl Analysis<'_> {
         (self.files)(path)
     }
 
-    /// Checks a command line nested this deep in others.
+    /// Checks a command line at this depth of nesting.
     fn script(&mut self, text: &str, depth: usize) {
         self.scripts += 1;
         if depth > MAX_NESTED || self.scripts > MAX_SCRIPTS {
@@ -65,7 +63,7 @@ impl Analysis<'_> {
         if !script.is_understood {
             self.add(Danger::Unclear);
         }
-        // The shell joins such lines before it looks for words; the grammar does so only between words.
+        // The shell joins continued lines before it splits words; the grammar does so only between words.
         if text.contains("\\\n") {
             self.script(&text.replace("\\\n", ""), depth + 1);
         }
@@ -91,7 +89,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Arithmetic to one shell and commands to another: what it would do as commands counts, if it is any.
+    /// Checks text that is arithmetic in some shells and commands in others. Its dangers as commands count if it parses as commands.
     fn only_if_understood(&mut self, text: &str, depth: usize) {
         let before = std::mem::take(&mut self.found);
         self.script(text, depth + 1);
@@ -99,10 +97,10 @@ impl Analysis<'_> {
         self.found.extend(before);
     }
 
-    /// One program, without the wrappers in front of it.
+    /// Checks one program, without the wrappers before it.
     fn step(&mut self, script: &Script, step: &Step, depth: usize) {
         let mut words = step.words.as_slice();
-        // Every round takes off a word at least.
+        // Every iteration removes at least one word.
         while let Some(first) = words.first() {
             if !first.is_fixed || first.text.contains(['*', '?', '[', '{']) {
                 self.add(Danger::Unclear);
@@ -123,7 +121,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Something is run that is given as text.
+    /// Checks code that is given as text.
     fn given(&mut self, text: &str, how: program::Language, depth: usize) {
         match how {
             program::Language::Shell => self.script(text, depth + 1),
@@ -140,7 +138,7 @@ impl Analysis<'_> {
                 runs.extend(stage.clone().map(|step| (before.clone(), step)));
             }
         }
-        // `tee >(sh)`: whatever comes by is run.
+        // `tee >(sh)` runs whatever passes through the pipe.
         for (at, step) in script.steps.iter().enumerate() {
             let feeds = step.words.iter().flat_map(|word| &word.feeds).flat_map(Range::clone);
             runs.extend(feeds.map(|fed| (std::iter::once(0..at + 1).collect(), fed)));
@@ -172,7 +170,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Files that are fetched, and run in the same line.
+    /// Checks for files that are downloaded and run in the same line.
     fn fetched_files(&mut self, script: &Script) {
         let mut files: Vec<String> = Vec::new();
         for (at, step) in script.steps.iter().enumerate() {
@@ -205,7 +203,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Variables that make other programs run something.
+    /// Checks variables that make other programs run a command.
     fn assignment(&mut self, name: &str, value: &Word, depth: usize) {
         let is_command = matches!(
             name,
@@ -242,7 +240,7 @@ impl Analysis<'_> {
     }
 }
 
-/// The output of these programs, where it can be known: they only pass on text from the command line.
+/// The output of these programs, if they only print text of the command line; otherwise `None`.
 fn printed(sources: &[&Step]) -> Option<String> {
     let mut out = String::new();
     for step in sources {
@@ -265,7 +263,7 @@ fn printed(sources: &[&Step]) -> Option<String> {
     (!out.trim().is_empty()).then_some(out)
 }
 
-/// A function that starts itself more than once, or without waiting: `:(){ :|:& };:`.
+/// Whether a function calls itself more than once, or in the background, as in `:(){ :|:& };:`.
 fn floods(script: &Script, name: &str, body: &Range<usize>) -> bool {
     let is_call = |at: &usize| {
         script.steps.get(*at).and_then(|step| step.words.first()).is_some_and(|word| word.text == name)

@@ -1,10 +1,10 @@
-//! Dangerous commands are named, ordinary ones are not, and nothing that is written like a command upsets the analysis.
+//! Dangerous commands are named, ordinary ones are not, and no input breaks the analysis.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// A folder in which `main.py` and `out/log.txt` have something in them, and `src` is a folder.
+/// A folder in which `main.py` and `out/log.txt` have content, and `src` is a folder.
 fn files(path: &str) -> FileKind {
     match path.trim_start_matches("./") {
         "main.py" | "out/log.txt" | "Makefile" => FileKind::File,

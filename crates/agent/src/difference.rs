@@ -1,16 +1,15 @@
-//! The difference of a file as a unified diff with some context. Every change is included, because the user approves
-//! what they are shown.
+//! Formats the changes of a file as a unified diff. Every change is included, because the user approves what is shown.
 
 use similar::{ChangeTag, TextDiff};
 
-/// Unchanged lines that are shown around a change.
+/// The number of unchanged lines shown around a change.
 const CONTEXT_LINES: usize = 2;
-/// Larger texts are not compared line by line, which takes time with the square of what changes: everything between
-/// their common beginning and end is shown as changed.
+/// The largest texts that are compared line by line, in bytes; the time grows with the square of the changes. Of larger texts, everything
+/// between their common beginning and end is shown as changed.
 const MAX_COMPARED_BYTES: usize = 2_000_000;
 const NO_NEWLINE: &str = "\\ No newline at end of file";
 
-/// The difference between two versions of a file, in the unified form. Lines are as they are in the file.
+/// Returns the unified diff of two versions of a file, with unchanged lines.
 pub(crate) fn difference(name: &str, old: &str, new: &str) -> String {
     if old == new {
         return "nothing changes".to_owned();
@@ -43,7 +42,7 @@ pub(crate) fn difference(name: &str, old: &str, new: &str) -> String {
     out
 }
 
-/// One change: everything between the lines that both begin with and the lines that both end with.
+/// Writes a single change: everything between the common first lines and the common last lines.
 fn compare_ends(old: &[&str], new: &[&str], out: &mut String) {
     let begins = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let rest = old.len().min(new.len()) - begins;
@@ -55,7 +54,7 @@ fn compare_ends(old: &[&str], new: &[&str], out: &mut String) {
 }
 
 fn heading(old: std::ops::Range<usize>, new: std::ops::Range<usize>, out: &mut String) {
-    // Lines count from 1, and an empty range is named by the line before it.
+    // Lines are counted from 1, and an empty range is named by the line before it.
     let shown = |range: &std::ops::Range<usize>| match range.len() {
         0 => format!("{},0", range.start),
         1 => format!("{}", range.start + 1),
@@ -77,7 +76,7 @@ fn line(sign: char, text: &str, out: &mut String) {
     }
 }
 
-/// The lines that a difference adds.
+/// The lines that a diff adds.
 pub(crate) fn added_lines(difference: &str) -> impl Iterator<Item = &str> {
     // The first two lines name the file.
     difference.split('\n').skip(2).filter_map(|line| line.strip_prefix('+'))

@@ -1,10 +1,10 @@
-//! A difference says everything: with it the old text becomes the new one.
+//! A diff is complete: applied to the old text, it gives the new text.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// The old text with what the difference says done to it.
+/// Applies a diff to the old text.
 fn applied(old: &str, difference: &str) -> String {
     let old_lines: Vec<&str> = old.split_inclusive('\n').collect();
     let mut out = String::new();
@@ -56,7 +56,7 @@ fn texts() -> impl Strategy<Value = String> {
     ]);
     prop::collection::vec(line, 0..30).prop_map(|lines| {
         let mut lines = lines;
-        // Only the last line may lack its end.
+        // Only the last line may lack a line break.
         let last = lines.len().saturating_sub(1);
         let mut at = 0;
         lines.retain(|line| {

@@ -5,10 +5,10 @@ use throughline_provider::CacheOutcome;
 use throughline_tokens::{Cost, Usage};
 use throughline_wire::StopReason;
 
-/// Something happened.
+/// An event for the user.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {
-    /// A request was sent; the answer has not begun.
+    /// A request was sent; the answer has not started.
     Asked {
         /// The model.
         model: String,
@@ -22,37 +22,37 @@ pub enum AgentEvent {
         /// The tool.
         tool: String,
     },
-    /// The model has answered, wholly.
+    /// The answer is complete.
     Answered(Box<AnswerReport>),
-    /// A tool runs.
+    /// A tool started.
     ToolStarted {
         /// The tool.
         tool: String,
         /// The call in one line.
         title: String,
     },
-    /// A tool is done.
+    /// A tool finished.
     ToolFinished(Box<ToolDone>),
-    /// The user's message is too large for the window, and its middle is set aside before it is sent.
+    /// The user's message is too large for the window; its middle is left out of the sent text.
     WordsSetAside(WordsSetAside),
-    /// Something about the context.
+    /// An event about the context.
     Engine(EngineEvent),
 }
 
 /// The sizes of a message that is too large for the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WordsSetAside {
-    /// Their characters.
+    /// The characters of the message.
     pub chars: u64,
-    /// About how many tokens they are.
+    /// The estimated tokens of the message.
     pub tokens: u64,
-    /// Characters that the model is shown.
+    /// The characters that the model receives.
     pub shown_chars: u64,
-    /// The window.
+    /// The window in tokens.
     pub window_tokens: u64,
 }
 
-/// An answer in figures.
+/// The figures of an answer.
 #[derive(Clone, Debug)]
 pub struct AnswerReport {
     /// The model.
@@ -61,28 +61,28 @@ pub struct AnswerReport {
     pub usage: Usage,
     /// The cost.
     pub cost: Cost,
-    /// How it fared with the provider's cache.
+    /// The result with the provider's cache.
     pub cache: CacheOutcome,
-    /// How full the conversation is.
+    /// The fill of the window.
     pub pressure: Pressure,
-    /// How long it took.
+    /// The duration in milliseconds.
     pub took_ms: u64,
-    /// Why it stopped.
+    /// The stop reason.
     pub stop: StopReason,
 }
 
-/// A tool call that is over.
+/// A finished tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolDone {
     /// The tool.
     pub tool: String,
     /// The call in one line.
     pub title: String,
-    /// How long it took.
+    /// The duration in milliseconds.
     pub took_ms: u64,
     /// How it ended.
     pub end: ToolEnd,
-    /// Details for the user: a difference, or the beginning of the output.
+    /// Details for the user: a diff, or the beginning of the output.
     pub shown: Option<String>,
 }
 
@@ -91,17 +91,17 @@ pub struct ToolDone {
 pub enum ToolEnd {
     /// The tool ran.
     Done,
-    /// Done, and it did not end well, like this: `exit code 3`. The model sees that for itself.
+    /// The tool ran with a bad result, such as `exit code 3`, which the model sees as well.
     EndedBadly(String),
-    /// It failed. The model receives the error.
+    /// The tool failed. The model receives the error.
     Failed(String),
-    /// The user denied it, or there was no user to ask.
+    /// The user denied the call, or there was no user to ask.
     Denied,
-    /// The person stopped it.
+    /// The user cancelled the call.
     Stopped,
 }
 
-/// Receives events, to show them.
+/// Receives events and shows them.
 pub trait AgentEvents: Send + Sync {
     /// Receives an event. Must not block.
     fn tell(&self, event: AgentEvent);

@@ -24,7 +24,7 @@
 //! assert!(prompt.contains("/home/ada/shop") && prompt.contains("read_file"));
 //! ```
 //!
-//! Not for: terminals, home directories, the environment; and no rule about context, which is the engine's.
+//! Not for: terminals, home directories, the environment; and rules about context, which are the engine's.
 
 mod agent;
 mod approval;

@@ -1,15 +1,14 @@
-//! A person's message that is too large for the window: the model receives its beginning and end, and the artifact that
+//! Shortens a user message that is too large for the window: the model receives its beginning and end, and the name of the artifact that
 //! contains the rest. The record stores the whole message.
 //!
-//! Not for: results of tools, which the engine shortens.
+//! Not for: tool results, which the engine shortens.
 
 use throughline_store::{ArtifactId, NewArtifact};
 
-/// The share of the shown part that is the end, in percent: a question may come before or after its subject.
+/// The percentage of the shown part that comes from the end: a question may come before or after its subject.
 const END_PERCENT: usize = 40;
 
-/// The message as the model receives it, with about `shown_chars` characters of the original. `how_to_read` explains
-/// how to read the rest.
+/// Returns the message for the model, with about `shown_chars` characters of the original. `how_to_read` explains how to read the rest.
 pub(crate) fn shortened(said: &str, shown_chars: usize, artifact: &ArtifactId, how_to_read: &str) -> String {
     let end_chars = shown_chars * END_PERCENT / 100;
     let begin = said.char_indices().nth(shown_chars - end_chars).map_or(said.len(), |(at, _)| at);
@@ -30,7 +29,7 @@ pub(crate) fn shortened(said: &str, shown_chars: usize, artifact: &ArtifactId, h
     )
 }
 
-/// Enough of an artifact's name to find it by.
+/// A prefix of an artifact's name that is long enough to find it.
 pub(crate) fn short_name(artifact: &ArtifactId) -> &str {
     artifact.as_str().get(..16).unwrap_or(artifact.as_str())
 }

@@ -1,4 +1,4 @@
-//! Long words are cut in the middle, at characters.
+//! Long messages are cut in the middle, between characters.
 
 use super::*;
 

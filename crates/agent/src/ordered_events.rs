@@ -1,5 +1,5 @@
-//! Pieces of an answer and events of the context arrive over two channels. They are passed on in the order in which they
-//! arrived; otherwise a notice could be shown in the middle of a word that arrived before it.
+//! Pieces of an answer and events of the context arrive over two channels. This passes them on in the order of their arrival; otherwise a
+//! notice could appear within a word that arrived before it.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,13 @@ use tokio::sync::mpsc;
 
 use crate::event::{AgentEvent, AgentEvents};
 
-/// Pieces of an answer that may wait to be shown.
+/// The capacity of the channel for pieces of an answer.
 const PIECES_WAITING: usize = 64;
 
-/// Passes pieces and events on in their order.
+/// Passes on pieces and events in order.
 pub(crate) struct OrderedEvents {
     events: Arc<dyn AgentEvents>,
-    /// Pieces of the answer that comes right now.
+    /// The pieces of the current answer.
     waiting: Mutex<Option<mpsc::Receiver<AnswerPiece>>>,
 }
 
@@ -26,19 +26,19 @@ impl OrderedEvents {
         Self { events, waiting: Mutex::new(None) }
     }
 
-    // The receiver is replaced whole, so a panic elsewhere leaves it usable.
+    // The receiver is replaced as a whole, so a panic elsewhere leaves it usable.
     fn waiting(&self) -> MutexGuard<'_, Option<mpsc::Receiver<AnswerPiece>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another answer is going to come by this sender.
+    /// Returns the sender for the next answer.
     pub(crate) fn begin(&self) -> mpsc::Sender<AnswerPiece> {
         let (sender, receiver) = mpsc::channel(PIECES_WAITING);
         *self.waiting() = Some(receiver);
         sender
     }
 
-    /// Shows pieces as they come, until none can come any more.
+    /// Shows pieces as they arrive, until the answer ends.
     pub(crate) async fn show_coming(&self) {
         while let Some(piece) = self.next().await {
             self.show(piece);
@@ -53,7 +53,7 @@ impl OrderedEvents {
         .await
     }
 
-    /// Passes on what has arrived.
+    /// Shows the pieces that have arrived.
     pub(crate) fn show_waiting(&self) {
         loop {
             let piece = self.waiting().as_mut().and_then(|receiver| receiver.try_recv().ok());

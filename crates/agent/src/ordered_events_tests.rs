@@ -1,4 +1,4 @@
-//! Nothing overtakes.
+//! Events keep their order.
 
 use throughline_provider::Chunk;
 

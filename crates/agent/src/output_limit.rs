@@ -1,5 +1,5 @@
-//! The limit on the output of one tool call, for tools that return pieces and must not be shortened again later. It
-//! follows the window of the current model.
+//! The limit on the output of one tool call, for tools that return pieces and must not be shortened afterwards. It follows the window of
+//! the current model.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ pub struct OutputLimit(Arc<Limit>);
 #[derive(Debug)]
 struct Limit {
     chars: AtomicUsize,
-    /// Calls of the answer that is being worked on.
+    /// The number of calls in the current answer.
     calls: AtomicUsize,
 }
 
@@ -24,30 +24,30 @@ impl Limit {
 }
 
 impl OutputLimit {
-    /// The limit that follows from a model's window and the settings.
+    /// Computes the limit from a model's window and the settings.
     #[must_use]
     pub fn of(policy: &LimitPolicy) -> Self {
         Self(Limit::new(result_chars(policy)))
     }
 
-    /// Another model is in force.
+    /// Updates the limit for another model.
     pub fn follow(&self, policy: &LimitPolicy) {
         self.0.chars.store(result_chars(policy), Ordering::Relaxed);
     }
 
-    /// An answer has so many calls.
+    /// Sets the number of calls in the current answer.
     pub fn share_among(&self, calls: usize) {
         self.0.calls.store(calls.max(1), Ordering::Relaxed);
     }
 
-    /// Characters that a lookup may return beside the other calls of the same answer.
+    /// The characters that one lookup may return, given the other calls of the same answer.
     #[must_use]
     pub fn lookup_chars(&self) -> usize {
-        // Two results of full length are what a step may return.
+        // The lookups of one answer may return two results of full length altogether.
         self.chars().min(self.chars().saturating_mul(2) / self.0.calls.load(Ordering::Relaxed).max(1))
     }
 
-    /// Characters at present.
+    /// The limit in characters.
     #[must_use]
     pub fn chars(&self) -> usize {
         self.0.chars.load(Ordering::Relaxed)

@@ -1,16 +1,16 @@
-//! The system prompt: built once per conversation, in a fixed order, and sent byte for byte from then on.
+//! The system prompt: built once per conversation, in a fixed order, and sent unchanged from then on.
 //!
-//! The parts that change least are first: the agent's role, its tools, the basics; then the project files, the notes,
-//! and the date last. Nothing in it depends on the model, the time of day or how full the window is.
+//! The most stable parts come first: the agent's role, its tools, the basics; then the project files, the notes, and finally the date. No
+//! part depends on the model, the time of day or the fill of the window.
 //!
-//! Not for: finding files, clocks, or anything for one turn only.
+//! Not for: finding files, clocks, or instructions for one turn only.
 
-/// A file that tells agents about a project.
+/// A project file with instructions for agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextFile {
-    /// How it is named to the model.
+    /// The name shown to the model.
     pub name: String,
-    /// Its text.
+    /// The text.
     pub text: String,
 }
 
@@ -21,25 +21,25 @@ pub struct PromptParts<'a> {
     pub folder: &'a str,
     /// The operating system.
     pub system: &'a str,
-    /// Names of the tools there are.
+    /// The names of the tools.
     pub tools: &'a [String],
-    /// Files about the project, the most general first.
+    /// The project files, the most general first.
     pub files: &'a [ContextFile],
-    /// `MEMORY.md`.
+    /// The contents of `MEMORY.md`.
     pub memory: &'a str,
-    /// `USER.md`.
+    /// The contents of `USER.md`.
     pub user: &'a str,
-    /// The day, such as `2026-11-16`.
+    /// The date, such as `2026-11-16`.
     pub date: &'a str,
 }
 
-/// Characters of one file that are shown; a prompt is paid for with every call.
+/// The longest part of a file that is included, in characters: a prompt is paid for with every call.
 const MAX_FILE_CHARS: usize = 20_000;
 
 const IDENTITY: &str = include_str!("prompts/identity.md");
 const TRUST: &str = include_str!("prompts/trust.md");
 
-/// Advice about tools that is not in their schemas.
+/// Advice about tools that their schemas do not contain.
 const TOOL_GUIDANCE: [(&str, &str); 7] = [
     ("read_file", "read_file shows line numbers; they are not part of the file. Read long files in pieces."),
     (
@@ -70,7 +70,7 @@ const TOOL_GUIDANCE: [(&str, &str); 7] = [
 ];
 
 impl PromptParts<'_> {
-    /// The prompt.
+    /// Renders the prompt.
     #[must_use]
     pub fn render(&self) -> String {
         let mut sections = vec![IDENTITY.trim().to_owned()];
@@ -96,7 +96,7 @@ impl PromptParts<'_> {
     }
 }
 
-/// A text between tags that it cannot close itself.
+/// Encloses a text in tags that the text cannot close.
 fn quoted(tag: &str, name: &str, text: &str) -> String {
     let closing = format!("</{tag}");
     let text = text.trim().replace(&closing, &format!("< /{tag}"));

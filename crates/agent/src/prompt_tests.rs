@@ -1,4 +1,4 @@
-//! The order of the prompt, and what cannot get out of its place.
+//! The order of the prompt, and the quotation of files.
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Tool results as messages of each wire format.
 //!
-//! Chat needs a message for each result, Responses an item, Anthropic one message with all of them. If a result cannot
-//! contain an image, the image follows in a message that is marked as written by a program.
+//! Chat Completions needs a message for each result, Responses an item, Anthropic Messages one message with all results. If a result
+//! cannot contain an image, the image follows in a message that is marked as machine-written.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,17 +10,17 @@ use throughline_transcript::{Message, SharedText, WireFormat, decode_message};
 
 use crate::tool::Image;
 
-/// A finished tool call, as it is stored until the record has it.
+/// A finished tool call in its stored form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Finished {
-    /// The call it answers.
+    /// The id of the call.
     pub(crate) call_id: String,
     /// The result for the model.
     pub(crate) text: String,
-    /// Pictures: type and base64.
+    /// Images: media type and base64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) images: Vec<(String, String)>,
-    /// Whether it failed.
+    /// Whether the call failed.
     #[serde(default)]
     pub(crate) failed: bool,
 }
@@ -31,7 +31,7 @@ impl Finished {
     }
 }
 
-/// Results as new messages, in their order.
+/// Returns the results as new messages, in order.
 pub(crate) fn messages(wire_format: WireFormat, finished: &[Finished]) -> Vec<IncomingMessage> {
     let mut out: Vec<Value> = Vec::new();
     let mut pictures: Vec<Value> = Vec::new();
@@ -72,7 +72,7 @@ pub(crate) fn messages(wire_format: WireFormat, finished: &[Finished]) -> Vec<In
     out.iter().filter_map(|value| message(&value.to_string())).map(as_incoming).collect()
 }
 
-/// The text of a failed call, for wire formats without a mark for failure.
+/// The text of a result, with a prefix for errors, for wire formats without an error flag.
 fn plain_words(one: &Finished) -> String {
     if one.failed { format!("Error: {}", one.text) } else { one.text.clone() }
 }
@@ -104,7 +104,7 @@ fn message(json: &str) -> Option<Message> {
     decode_message(SharedText::new(json.to_owned()))
 }
 
-/// A message that no person typed, images included.
+/// Marks messages with images as machine-written.
 fn as_incoming(message: Message) -> IncomingMessage {
     let message = if message.has_image() { message.marked_machine_written() } else { message };
     message.into()

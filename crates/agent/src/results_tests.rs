@@ -1,4 +1,4 @@
-//! Results on each wire.
+//! Results in each wire format.
 
 use super::*;
 

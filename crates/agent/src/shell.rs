@@ -1,46 +1,45 @@
-//! Parses a command line by the grammar of a shell: the programs with their words, the pipes between them, the files
-//! they write, and the commands inside words.
+//! Parses a command line by the grammar of a shell: the programs with their words, the pipes between them, the files they write, and the
+//! commands within words.
 //!
-//! The grammar is that of bash, which includes what `sh` accepts. Input that does not fit it is reported as such. This
-//! is not a shell: the values of variables and the contents of files are unknown, and such pieces are marked. Not for:
-//! judging danger.
+//! The grammar is that of bash, which includes that of `sh`. Input that does not fit is reported as such. This is not a shell: the values
+//! of variables and the contents of files are unknown, and such parts are marked. Not for: judging danger.
 
 use std::ops::{ControlFlow, Range};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser};
 
-/// Replaces, in a word, the part that is known only at run time. It parses as an expansion, so it stays unknown when a
-/// word is read as a command line.
+/// Replaces the part of a word that is only known at run time. It parses as an expansion, so it stays unknown if the word is parsed as a
+/// command line.
 pub(crate) const UNKNOWN: &str = "${_}";
-/// Longer command lines are not read; people write far shorter ones.
+/// The longest command line that is parsed, in bytes; people write far shorter ones.
 const MAX_BYTES: usize = 64 * 1024;
-/// How deep statements may be nested within each other.
+/// The deepest nesting of statements.
 const MAX_DEPTH: usize = 100;
-/// The parser reports its progress this often at most; a line of `MAX_BYTES` of ordinary commands takes a tenth of it.
+/// The most progress reports of the parser; a line of `MAX_BYTES` with ordinary commands causes a tenth of them.
 const MAX_PROGRESS: usize = 20_000;
 
-/// A word without its quotes.
+/// A word without quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// Its text, with `UNKNOWN` for every piece that is only known once it runs.
+    /// The text, with `UNKNOWN` for every part that is only known at run time.
     pub(crate) text: String,
-    /// Whether all of it is known before the command runs.
+    /// Whether the whole word is known before the command runs.
     pub(crate) is_fixed: bool,
-    /// Names of the variables in it.
+    /// The names of variables in it.
     pub(crate) variables: Vec<String>,
-    /// Steps that are run to make it: `$(...)`, `` `...` ``, `<(...)`.
+    /// The steps that produce it: `$(...)`, `` `...` ``, `<(...)`.
     pub(crate) made_by: Vec<Range<usize>>,
-    /// Steps that its file is piped into: `>(...)`.
+    /// The steps that its file is piped into: `>(...)`.
     pub(crate) feeds: Vec<Range<usize>>,
 }
 
 impl Word {
-    /// A word that is written as it is.
+    /// A word without expansions.
     pub(crate) fn fixed(text: &str) -> Self {
         Self { text: text.to_owned(), is_fixed: true, ..Self::default() }
     }
 
-    /// Another piece of the same word.
+    /// Appends another part of the same word.
     fn join(&mut self, piece: Self) {
         self.text.push_str(&piece.text);
         self.is_fixed &= piece.is_fixed;
@@ -55,29 +54,29 @@ impl Word {
     }
 }
 
-/// One program that is run.
+/// A program that is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Its name and arguments.
+    /// The name and the arguments.
     pub(crate) words: Vec<Word>,
-    /// Variables that are set for it.
+    /// The variables that are set for it.
     pub(crate) assignments: Vec<(String, Word)>,
-    /// Its input: a here-document or a here-string.
+    /// The input: a here-document or a here-string.
     pub(crate) input: Option<Word>,
 }
 
 /// The effect of a redirection on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Redirect {
-    /// Its content is replaced.
+    /// Replaces its contents.
     Replaces,
-    /// Something is added to it.
+    /// Appends to it.
     Adds,
-    /// It is read.
+    /// Reads it.
     Reads,
 }
 
-/// A file that steps are redirected to or from.
+/// A file of a redirection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RedirectedFile {
     pub(crate) redirect: Redirect,
@@ -92,26 +91,26 @@ pub(crate) struct Function {
     pub(crate) body: Range<usize>,
 }
 
-/// A whole command line.
+/// A parsed command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Script {
-    /// Every program it may run, including those inside words. The programs of one statement or word are consecutive,
-    /// so that a range denotes them.
+    /// Every program that it may run, including those within words. The programs of one statement or word are consecutive, so that a
+    /// range denotes them.
     pub(crate) steps: Vec<Step>,
-    /// The pipelines: the steps of each stage.
+    /// The pipelines, with the steps of each stage.
     pub(crate) pipelines: Vec<Vec<Range<usize>>>,
     pub(crate) redirects: Vec<RedirectedFile>,
     pub(crate) functions: Vec<Function>,
-    /// Variables that are set for everything that follows.
+    /// The variables that are set for all following steps.
     pub(crate) assignments: Vec<(String, Word)>,
-    /// The contents of `((...))`: arithmetic to bash, commands to other shells.
+    /// The contents of `((...))`: arithmetic in bash, commands in other shells.
     pub(crate) double_parentheses: Vec<String>,
-    /// Whether all of it fits the grammar and the limits.
+    /// Whether the whole line fits the grammar and the limits.
     pub(crate) is_understood: bool,
 }
 
 impl Script {
-    /// Reads a command line.
+    /// Parses a command line.
     pub(crate) fn read(command: &str) -> Self {
         let Some(tree) = (command.len() <= MAX_BYTES).then(|| parse(command)).flatten() else {
             return Self::default();
@@ -132,8 +131,8 @@ fn parse(command: &str) -> Option<tree_sitter::Tree> {
         progress += 1;
         if progress > MAX_PROGRESS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    // The syntax of shells is ASCII, and the grammar's scanner reads beyond its tables for anything else. Every other byte
-    // becomes one that is part of a word and of no name, so that places stay where they are.
+    // The syntax of shells is ASCII, and the grammar's scanner reads beyond its tables for other bytes. Each other byte is replaced by
+    // one that is part of a word but not of a name, so that positions stay the same.
     let ascii: Vec<u8> =
         command.bytes().map(|byte| if byte.is_ascii() && byte != 0 { byte } else { b'%' }).collect();
     let mut read = |at: usize, _| ascii.get(at..).unwrap_or_default();
@@ -154,7 +153,7 @@ impl<'a> ShellReader<'a> {
         self.script.steps.len()
     }
 
-    /// Reads the programs a node runs, and returns their steps.
+    /// Parses the programs of a node and returns their steps.
     fn statement(&mut self, node: Node<'_>, depth: usize) -> Range<usize> {
         let start = self.len();
         if depth > MAX_DEPTH {
@@ -188,7 +187,7 @@ impl<'a> ShellReader<'a> {
             "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {
                 self.redirect(node, start..start, depth);
             }
-            // Chains of && and || lean to the left, one deeper for each.
+            // Chains of && and || are left-recursive, one level per operator.
             "list" => {
                 let mut chain = vec![node];
                 while let Some(first) =
@@ -214,7 +213,7 @@ impl<'a> ShellReader<'a> {
         }
     }
 
-    /// A program with its words.
+    /// Parses a program with its words.
     fn command(&mut self, node: Node<'_>, depth: usize) {
         let at = self.len();
         self.script.steps.push(Step::default());
@@ -222,7 +221,7 @@ impl<'a> ShellReader<'a> {
         let mut redirects = Vec::new();
         let mut word_end = None;
         if node.kind() != "command" {
-            // `export`, `declare` and their like are words of the grammar.
+            // `export`, `declare` and similar commands are keywords of the grammar.
             let keyword = node.child(0).map(|first| self.text(first)).unwrap_or_default();
             step.words.push(Word::fixed(keyword));
         }
@@ -245,7 +244,7 @@ impl<'a> ShellReader<'a> {
                 "file_redirect" | "heredoc_redirect" => redirects.push(child),
                 _ => {
                     let word = self.word(child, depth + 1);
-                    // Pieces that touch each other are one word to the shell, whatever they are to the grammar.
+                    // Adjacent parts are one word in the shell, but not always in the grammar.
                     match step.words.last_mut().filter(|_| word_end == Some(child.start_byte())) {
                         Some(last) => last.join(word),
                         None => step.words.push(word),
@@ -269,7 +268,7 @@ impl<'a> ShellReader<'a> {
         Some((name, value.unwrap_or_else(|| Word::fixed(""))))
     }
 
-    /// A statement whose input or output is redirected.
+    /// Parses a statement with redirections.
     fn redirected(&mut self, node: Node<'_>, depth: usize) {
         let start = self.len();
         let body = node.child_by_field_name("body");
@@ -284,7 +283,7 @@ impl<'a> ShellReader<'a> {
         }
     }
 
-    /// A redirection of these steps.
+    /// Parses a redirection of these steps.
     fn redirect(&mut self, node: Node<'_>, steps: Range<usize>, depth: usize) {
         match node.kind() {
             "file_redirect" => self.file_redirect(node, steps, depth),
@@ -325,12 +324,11 @@ impl<'a> ShellReader<'a> {
         }
     }
 
-    /// A here-document, and the nodes that the grammar attaches to its first line: more words, other redirections, a
-    /// pipe, a list.
+    /// Parses a here-document, and the nodes that the grammar attaches to its first line: more words, other redirections, a pipe, a list.
     fn heredoc(&mut self, node: Node<'_>, steps: &Range<usize>, depth: usize) {
         let children = named_children(node);
         let place = |kind: &str| children.iter().find(|child| child.kind() == kind).map(Node::byte_range);
-        // The text itself is taken from the lines: the grammar is not sure where it begins.
+        // The text is taken from the source lines, because the grammar does not reliably find its beginning.
         let start = place("heredoc_start").map_or(node.end_byte(), |range| range.end);
         let end = place("heredoc_end").map_or(node.end_byte(), |range| range.start);
         let text = self.source.get(start..end.max(start)).unwrap_or_default();
@@ -351,7 +349,7 @@ impl<'a> ShellReader<'a> {
                 | "process_substitution"
                 | "ansi_c_string" => {
                     let word = self.word(child, depth + 1);
-                    // Words of other lines are text that the grammar took for words.
+                    // On later lines, the grammar takes text for words.
                     if child.start_byte() < start + text.find('\n').unwrap_or(text.len()) {
                         self.add_word(steps, word);
                     }
@@ -371,7 +369,7 @@ impl<'a> ShellReader<'a> {
         }
     }
 
-    /// A word that stands behind a redirection belongs to the program before it.
+    /// A word after a redirection belongs to the program before it.
     fn add_word(&mut self, steps: &Range<usize>, word: Word) {
         if let Some(step) = self.script.steps.get_mut(steps.start).filter(|_| !steps.is_empty()) {
             step.words.push(word);
@@ -418,12 +416,12 @@ impl<'a> ShellReader<'a> {
                 word
             }
             "brace_expression" => Word { text: text.to_owned(), ..Word::default() },
-            // Words, numbers and patterns; where they hold something that runs, that is read too.
+            // Words, numbers and patterns, and any commands within them.
             _ => self.with_gaps(node, node.byte_range(), depth, Quotes::None),
         }
     }
 
-    /// Text with expansions in it: they become unknown, and the text around them stays.
+    /// Parses text with expansions: they become unknown, the text around them stays.
     fn with_gaps(&mut self, node: Node<'_>, within: Range<usize>, depth: usize, quotes: Quotes) -> Word {
         let mut word = Word::fixed("");
         let mut at = within.start;
@@ -449,7 +447,7 @@ impl<'a> ShellReader<'a> {
         word
     }
 
-    /// A piece that is only known once it runs.
+    /// Adds a part that is only known at run time.
     fn unknown(&mut self, node: Node<'_>, depth: usize, word: &mut Word) {
         word.add_unknown();
         let text = self.text(node);
@@ -479,7 +477,7 @@ fn inside_quotes(node: Node<'_>, text: &str) -> Range<usize> {
     (node.start_byte() + 1).min(end)..end
 }
 
-/// The stages of a pipe. The grammar puts some pipes into pipes.
+/// The stages of a pipeline. The grammar nests some pipelines.
 fn stages(node: Node<'_>) -> Vec<Node<'_>> {
     let mut found = Vec::new();
     let mut open = vec![node];
@@ -498,7 +496,7 @@ fn named_children(node: Node<'_>) -> Vec<Node<'_>> {
     node.named_children(&mut cursor).collect()
 }
 
-/// Text without its backslashes, as a shell takes them off.
+/// Removes backslashes as a shell does.
 fn unescaped(text: &str, quotes: Quotes) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -517,7 +515,7 @@ fn unescaped(text: &str, quotes: Quotes) -> String {
     out
 }
 
-/// The text of `$'...'`.
+/// Decodes the text of `$'...'`.
 fn escapes_decoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

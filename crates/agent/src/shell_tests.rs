@@ -1,4 +1,4 @@
-//! Command lines as the grammar reads them.
+//! Parsed command lines.
 
 use super::*;
 

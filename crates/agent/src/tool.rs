@@ -1,4 +1,4 @@
-//! The trait of tools: a tool first proposes the effects of a call, and runs it once they are approved.
+//! The trait of tools: a tool first proposes the effects of a call, and runs the call once they are approved.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -12,38 +12,38 @@ use tokio_util::sync::CancellationToken;
 use crate::danger::Danger;
 use crate::workspace::{FolderIdentity, PathLocation};
 
-/// Something a call would do to the world.
+/// An effect of a call outside of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Reads a file or a folder.
     Reads {
-        /// The file or folder, without links.
+        /// The path with links resolved.
         path: PathBuf,
-        /// Whether it is inside the folder the agent works in.
+        /// Whether it is in the workspace.
         inside: bool,
-        /// How much of it.
+        /// How much of it is read.
         extent: Extent,
-        /// The folder that is read, or that the file is in.
+        /// The folder that is read, or that contains the file.
         folder: Option<FolderIdentity>,
     },
     /// Writes a file.
     Writes {
-        /// The file, without links.
+        /// The path with links resolved.
         path: PathBuf,
-        /// Whether it is inside the folder the agent works in.
+        /// Whether it is in the workspace.
         inside: bool,
-        /// What changes, as a unified difference.
+        /// The changes, as a unified diff.
         difference: String,
-        /// The folder the file is in, where that exists.
+        /// The folder that contains the file, if it exists.
         folder: Option<FolderIdentity>,
     },
     /// Runs a command.
     Runs {
-        /// The command, as the shell gets it.
+        /// The command line for the shell.
         command: String,
-        /// The folder it runs in, without links.
+        /// The folder it runs in, with links resolved.
         folder: PathBuf,
-        /// The same folder, whatever it is called.
+        /// The identity of the same folder, independent of its path.
         identity: Option<FolderIdentity>,
         /// The reasons it is dangerous, if any.
         dangers: Vec<Danger>,
@@ -61,17 +61,17 @@ pub enum Extent {
     Tree,
 }
 
-/// The effects a call would have.
+/// The proposed effects of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proposal {
-    /// In one line for a person: `edit src/main.rs`.
+    /// The call on one line, such as `edit src/main.rs`.
     pub title: String,
-    /// Its effects. Without any, the user is not asked.
+    /// The effects. Without any, the user is not asked.
     pub effects: Vec<Effect>,
 }
 
 impl Proposal {
-    /// Writes one file. `verb` begins the title, and `difference` is what changes.
+    /// A proposal to write one file. `verb` begins the title, and `difference` contains the changes.
     pub(crate) fn write(verb: &str, place: PathLocation, difference: String) -> Self {
         let folder = FolderIdentity::of(&place.path);
         let effect = Effect::Writes { path: place.path, inside: place.inside, difference, folder };
@@ -79,12 +79,12 @@ impl Proposal {
     }
 }
 
-/// A picture that a tool returns.
+/// An image that a tool returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Its type, as in `image/png`.
+    /// The media type, such as `image/png`.
     pub media_type: &'static str,
-    /// Its bytes in base64.
+    /// The contents in base64.
     pub base64: String,
 }
 
@@ -95,14 +95,14 @@ pub struct ToolOutput {
     pub text: String,
     /// Images for the model.
     pub images: Vec<Image>,
-    /// Details for the user, such as a difference.
+    /// Details for the user, such as a diff.
     pub shown: Option<String>,
-    /// A remark for the user when the tool ran but ended badly: `exit code 3`.
+    /// A remark for the user if the tool ran with a bad result, such as `exit code 3`.
     pub trouble: Option<String>,
 }
 
 impl ToolOutput {
-    /// A result with text alone.
+    /// A result with text only.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
@@ -111,12 +111,12 @@ impl ToolOutput {
 /// Why a call failed. The model receives the error and may correct itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// There is no such tool.
+    /// There is no tool of this name.
     #[error("there is no tool `{name}`; there are {known}")]
     Unknown {
         /// The requested name.
         name: String,
-        /// What there is.
+        /// The names of the existing tools.
         known: String,
     },
     /// The arguments do not match the tool's schema.
@@ -124,10 +124,10 @@ pub enum ToolError {
     Arguments {
         /// The tool.
         tool: &'static str,
-        /// What is wrong.
+        /// The problem.
         detail: String,
     },
-    /// It could not be done.
+    /// The call failed.
     #[error("{0}")]
     Failed(String),
     /// The user cancelled it.
@@ -138,18 +138,18 @@ pub enum ToolError {
 /// The future of a call.
 pub(crate) type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
-/// Something a model may do.
+/// A tool of the agent.
 pub trait Tool: Send + Sync {
-    /// Its name, description and parameters, for the model.
+    /// The name, description and parameters for the model.
     fn schema(&self) -> ToolSchema;
 
-    /// The effects a call would have. May read, and changes nothing.
+    /// Returns the effects that a call would have. May read, but must not change anything.
     fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError>;
 
-    /// Runs the call. Only called with arguments whose proposal was allowed.
+    /// Runs a call. Only called with arguments whose proposal was approved.
     fn run<'a>(&'a self, arguments: &'a Value, cancel: &'a CancellationToken) -> ToolFuture<'a>;
 
-    /// Called when the model no longer sees what it saw before.
+    /// Called when earlier results may have left the model's view.
     fn view_changed(&self) {}
 }
 
@@ -167,13 +167,13 @@ impl ToolBox {
         self
     }
 
-    /// Their schemas.
+    /// The definitions of the tools.
     #[must_use]
     pub fn schemas(&self) -> Vec<ToolSchema> {
         self.tools.iter().map(|(_, tool)| tool.schema()).collect()
     }
 
-    /// A tool by its name.
+    /// Returns the tool of this name.
     pub fn find(&self, name: &str) -> Result<&Arc<dyn Tool>, ToolError> {
         self.tools.iter().find(|(known, _)| known == name).map(|(_, tool)| tool).ok_or_else(|| {
             let known: Vec<&str> = self.tools.iter().map(|(known, _)| known.as_str()).collect();
@@ -181,7 +181,7 @@ impl ToolBox {
         })
     }
 
-    /// Called when the model no longer sees what it saw before.
+    /// Called when earlier results may have left the model's view.
     pub fn view_changed(&self) {
         self.tools.iter().for_each(|(_, tool)| tool.view_changed());
     }

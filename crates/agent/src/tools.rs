@@ -1,4 +1,4 @@
-//! The tools, one file each.
+//! The tools, one per file.
 
 #[cfg(test)]
 mod edit_tests;
@@ -29,7 +29,7 @@ use terminal::{Terminal, TerminalLimits};
 use write_file::WriteFile;
 
 impl ToolBox {
-    /// The tools of the terminal agent: files and commands of a workspace, the notes of a memory, and the record of the
+    /// Returns the tools of the terminal agent: files and commands of a workspace, the notes of a memory, and the record of the
     /// conversation that `session` belongs to.
     #[must_use]
     pub fn of_workspace(

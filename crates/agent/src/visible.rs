@@ -1,34 +1,34 @@
-//! Makes text of others fully visible for approval: every character is shown, and none is interpreted by the terminal.
+//! Makes external text fully visible for approval: every character is shown, and the terminal interprets none.
 //!
-//! Characters that a terminal interprets or hides are written out: `\x1b`, `\u{202e}`. A backslash before such words is
-//! written as `\x5c`, so that the shown text is unambiguous.
+//! Characters that a terminal interprets or hides are escaped: `\x1b`, `\u{202e}`. A backslash before such a sequence is written as
+//! `\x5c`, so that the shown text is unambiguous.
 //!
-//! Not for: output of tools and answers of models, from which colour codes can simply be removed.
+//! Not for: output of tools and answers of models, from which colour codes are simply removed.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use throughline_transcript::is_hidden;
 
-/// How strictly characters without a visible shape are treated.
+/// How strictly invisible characters are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
-    /// Commands, names and paths: every one is written out.
+    /// For commands, names and paths: each one is escaped.
     Exact,
-    /// Text of files: those that belong to an emoji are left where they are.
+    /// For text of files: those that are part of an emoji are kept.
     Prose,
 }
 
 /// The white space that is not escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Line breaks and tabs do.
+    /// Line breaks and tabs.
     Lines,
-    /// None but the space.
+    /// Spaces only.
     OneLine,
 }
 
-/// The text with everything written out that a terminal would act on or not show.
+/// Escapes everything that a terminal would interpret or hide.
 pub(crate) fn visible(text: &str, layout: Layout, strictness: Strictness) -> Cow<'_, str> {
     let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) && byte != b'\\';
     let stays = |byte: u8| is_plain(byte) || (layout == Layout::Lines && matches!(byte, b'\n' | b'\t'));
@@ -50,7 +50,7 @@ pub(crate) fn visible(text: &str, layout: Layout, strictness: Strictness) -> Cow
     Cow::Owned(out)
 }
 
-/// Whether a text has characters that are invisible or change how others are displayed.
+/// Whether a text contains characters that are invisible or change the display of others.
 pub(crate) fn has_hidden(text: &str, strictness: Strictness) -> bool {
     with_previous(text).any(|(at, previous, c)| {
         !c.is_ascii_graphic()
@@ -79,7 +79,7 @@ fn is_hidden_at(previous: Option<char>, rest: &str, strictness: Strictness) -> b
     strictness == Strictness::Exact || !belongs_to_picture
 }
 
-/// Whether a text begins with something that reads like a character written out.
+/// Whether a text begins with something that looks like an escaped character.
 fn looks_escaped(text: &str) -> bool {
     let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if let Some(rest) = text.strip_prefix("\\x") {

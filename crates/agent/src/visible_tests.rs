@@ -1,10 +1,10 @@
-//! What is shown leads back to exactly what was meant, and holds nothing that a terminal acts on.
+//! Escaped text can be decoded to the original, and contains nothing that a terminal interprets.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// The text that was written out.
+/// Decodes escaped text.
 fn read_back(shown: &str) -> String {
     let mut out = String::new();
     let mut rest = shown;
@@ -16,7 +16,7 @@ fn read_back(shown: &str) -> String {
                 .and_then(|after| after.split_once('}'))
                 .map(|(digits, _)| (digits, digits.len() + 4)),
         };
-        // Digits alone: `from_str_radix` also accepts a sign.
+        // Checked first, because `from_str_radix` also accepts a sign.
         let digits = digits.filter(|(digits, _)| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let read = digits.and_then(|(digits, len)| Some((u32::from_str_radix(digits, 16).ok()?, len)));
         match read.and_then(|(code, len)| Some((char::from_u32(code)?, len))) {
@@ -33,7 +33,7 @@ fn read_back(shown: &str) -> String {
     out
 }
 
-/// Texts of what is hard to show.
+/// Texts with characters that are hard to show.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         any::<char>().prop_map(String::from),

@@ -1,7 +1,7 @@
-//! Whether a path is inside the folder the agent works in.
+//! Decides whether a path is in the workspace.
 //!
-//! Symbolic links are resolved first, so a link inside the folder that leads outside counts as outside. A path that does
-//! not exist yet is located by its nearest existing folder.
+//! Symbolic links are resolved first, so a link in the workspace that leads outside counts as outside. A path that does not exist is
+//! located by its nearest existing folder.
 
 use std::ffi::OsString;
 use std::fs::Metadata;
@@ -9,20 +9,20 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
-/// The folder an agent works in.
+/// The folder that an agent works in.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     root: PathBuf,
 }
 
-/// Where a path leads.
+/// The location of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathLocation {
-    /// The path without links, dots and dot-dots.
+    /// The path with links, dots and double dots resolved.
     pub path: PathBuf,
-    /// How it is shown: relative to the folder where it is inside.
+    /// The path as it is shown: relative if it is in the workspace.
     pub shown: String,
-    /// Whether it is inside.
+    /// Whether it is in the workspace.
     pub inside: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct FolderIdentity {
 }
 
 impl FolderIdentity {
-    /// The folder at a path, or the one that the file at this path is in.
+    /// The folder at a path, or the one that contains the file at this path.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
         let is_folder = |metadata: &Metadata| metadata.is_dir();
@@ -58,18 +58,18 @@ impl FolderIdentity {
 }
 
 impl Workspace {
-    /// The workspace in a folder, which must exist.
+    /// Creates the workspace of a folder, which must exist.
     pub fn new(root: &Path) -> io::Result<Self> {
         Ok(Self { root: root.canonicalize()? })
     }
 
-    /// The folder.
+    /// The path of the folder.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where a path given by a model leads.
+    /// Resolves a path given by a model.
     pub fn place(&self, given: &str) -> io::Result<PathLocation> {
         let path = real_path(&self.root.join(given))?;
         let within = path.strip_prefix(&self.root).ok();
@@ -82,7 +82,7 @@ impl Workspace {
     }
 }
 
-/// A path without links, also where its last parts do not exist yet.
+/// Resolves the links of a path whose last parts may not exist.
 fn real_path(path: &Path) -> io::Result<PathBuf> {
     let mut missing: Vec<OsString> = Vec::new();
     let mut existing = path.to_path_buf();
@@ -91,20 +91,20 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
             Ok(mut real) => {
                 let goes_up = missing.iter().any(|part| part == "..");
                 for part in missing.iter().rev() {
-                    // What does not exist cannot be a link, so dot-dots mean what they say.
+                    // A missing part cannot be a link, so a double dot removes it.
                     if part == ".." {
                         real.pop();
                     } else {
                         real.push(part);
                     }
                 }
-                // Behind a dot-dot there may be something that exists, and it may be a link. There are no dot-dots left.
+                // After a double dot, existing parts and links may follow, so the path is resolved again; it contains no double dots now.
                 return if goes_up { real_path(&real) } else { Ok(real) };
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // A write through a dangling link would create its target.
                 if existing.symlink_metadata().is_ok() {
-                    return Err(io::Error::other("the path is a link that leads nowhere"));
+                    return Err(io::Error::other("the path is a link whose target does not exist"));
                 }
                 let last = existing.components().next_back();
                 match last {

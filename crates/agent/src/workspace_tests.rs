@@ -1,4 +1,4 @@
-//! Inside is inside, whatever the path looks like.
+//! Only paths that lead into the workspace count as inside.
 
 use super::*;
 

@@ -15,7 +15,7 @@ fn path(app: &App) -> PathBuf {
     app.home.join("tokens.json")
 }
 
-/// The tokens there are.
+/// Reads the list; an absent file is an empty list.
 pub(crate) fn read(app: &App) -> Result<AccessTokens, CliError> {
     let path = path(app);
     let wrong = |why: String| {
@@ -31,7 +31,7 @@ pub(crate) fn read(app: &App) -> Result<AccessTokens, CliError> {
     AccessTokens::parse(&text).map_err(|error| wrong(error.to_string()))
 }
 
-/// Changes the list, one at a time.
+/// Changes the list under a lock.
 pub(crate) fn change<T>(
     app: &App,
     act: impl FnOnce(&mut AccessTokens) -> Result<T, CliError>,
@@ -53,7 +53,7 @@ pub(crate) fn exists(app: &App) -> bool {
     path(app).symlink_metadata().is_ok()
 }
 
-/// Takes the list away: access tokens are not demanded any more. A list that is not empty is left alone.
+/// Deletes the file, after which no access tokens are required. A list with tokens is not deleted.
 pub(crate) fn remove(app: &App) -> Result<(), CliError> {
     let failed = |error: std::io::Error| {
         CliError::new(Exit::OutputFailed, "the list of tokens cannot be removed").because(io_words(&error))
@@ -62,16 +62,16 @@ pub(crate) fn remove(app: &App) -> Result<(), CliError> {
     std::fs::remove_file(path(app)).map_err(failed)
 }
 
-/// Refuses to take away a list with tokens.
+/// Refuses to delete a list with tokens.
 pub(crate) fn refuse_if_any(book: &AccessTokens) -> Result<(), CliError> {
     match book.entries().len() {
         0 => Ok(()),
-        left => Err(CliError::new(Exit::BadInput, format!("there are access tokens still: {left}"))
+        left => Err(CliError::new(Exit::BadInput, format!("there are still access tokens: {left}"))
             .hint("`throughline token list` shows them; revoke them first")),
     }
 }
 
-/// Renames the list, because another one counts from now on; gives its new name.
+/// Renames the file, because the list in the database replaces it. Returns the new path.
 #[cfg(feature = "postgres")]
 pub(crate) fn set_aside(app: &App) -> Result<PathBuf, CliError> {
     let kept = app.home.join("tokens.json.moved");
@@ -81,7 +81,7 @@ pub(crate) fn set_aside(app: &App) -> Result<PathBuf, CliError> {
     Ok(kept)
 }
 
-/// What tells that the list was changed.
+/// The time and size of the file, by which a change is detected.
 pub(crate) fn stamp(app: &App) -> Option<(SystemTime, u64)> {
     let metadata = std::fs::metadata(path(app)).ok()?;
     Some((metadata.modified().ok()?, metadata.len()))

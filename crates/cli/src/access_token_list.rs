@@ -1,5 +1,5 @@
-//! The access tokens of this record: in a file of the home directory (`access_token_file`), or, where `store.url` names a
-//! database, in it, so that every gateway on the record has the same ones.
+//! The access tokens of a record: in a file of the home directory (`access_token_file`), or, if `store.url` names a database, in the
+//! database, so that every gateway on the record has the same tokens.
 
 use std::time::SystemTime;
 
@@ -20,14 +20,14 @@ use crate::error::{Exit, path_words};
 #[cfg(feature = "postgres")]
 use crate::record::refused;
 
-/// The name of the list among the texts that gateways share.
+/// The name of the list among the documents that gateways share.
 #[cfg(feature = "postgres")]
 const NAME: &str = "access tokens";
-/// How often a change is tried anew that another process was quicker with.
+/// How often a change is repeated after another process changed the list first.
 #[cfg(feature = "postgres")]
 const ATTEMPTS: usize = 16;
 
-/// Where the access tokens of a record are.
+/// The place of a record's access tokens.
 #[derive(Clone)]
 pub(crate) enum AccessTokenList<'a> {
     /// In a file of the home directory.
@@ -37,18 +37,18 @@ pub(crate) enum AccessTokenList<'a> {
     Server(&'a App, Arc<PostgresStore>),
 }
 
-/// What tells that a list was changed.
+/// The version of a list, by which a change is detected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TokenListStamp {
-    /// When the file was written, and its size.
+    /// The modification time and size of the file; `None` if there is no file.
     File(Option<(SystemTime, u64)>),
-    /// The version in the database.
+    /// The version in the database; `None` if there is no list.
     #[cfg(feature = "postgres")]
     Server(Option<u64>),
 }
 
 impl<'a> AccessTokenList<'a> {
-    /// The list that the settings name. The record is opened only where it is a database.
+    /// Returns the list that the settings name. Opens the record only if it is a database.
     pub(crate) fn of(app: &'a App) -> Result<Self, CliError> {
         match RecordPlace::of(app)? {
             RecordPlace::File(_) => Ok(Self::File(app)),
@@ -56,7 +56,7 @@ impl<'a> AccessTokenList<'a> {
         }
     }
 
-    /// The list of an opened record.
+    /// Returns the list of an open record.
     pub(crate) fn with(app: &'a App, store: &RecordStore) -> Self {
         match store {
             RecordStore::Sqlite(_) => Self::File(app),
@@ -65,7 +65,7 @@ impl<'a> AccessTokenList<'a> {
         }
     }
 
-    /// The tokens there are.
+    /// Reads the list.
     pub(crate) fn read(&self) -> Result<AccessTokens, CliError> {
         match self {
             Self::File(app) => access_token_file::read(app),
@@ -74,7 +74,7 @@ impl<'a> AccessTokenList<'a> {
         }
     }
 
-    /// Changes the list, one at a time. `act` may run several times.
+    /// Changes the list under a lock. `act` may be called several times.
     pub(crate) fn change<T>(
         &self,
         act: impl FnMut(&mut AccessTokens) -> Result<T, CliError>,
@@ -96,7 +96,7 @@ impl<'a> AccessTokenList<'a> {
         }
     }
 
-    /// Whether there is a list, empty or not: then access tokens are demanded.
+    /// Whether a list exists. If it does, even empty, access tokens are required.
     pub(crate) fn exists(&self) -> Result<bool, CliError> {
         match self {
             Self::File(app) => Ok(access_token_file::exists(app)),
@@ -105,7 +105,7 @@ impl<'a> AccessTokenList<'a> {
         }
     }
 
-    /// Takes the list away: access tokens are not demanded any more. A list that is not empty is left alone.
+    /// Deletes the list, after which no access tokens are required. A list with tokens is not deleted.
     pub(crate) fn remove(&self) -> Result<(), CliError> {
         match self {
             Self::File(app) => access_token_file::remove(app),
@@ -121,7 +121,7 @@ impl<'a> AccessTokenList<'a> {
         }
     }
 
-    /// What tells that the list was changed.
+    /// The current version of the list.
     pub(crate) fn stamp(&self) -> Result<TokenListStamp, CliError> {
         match self {
             Self::File(app) => Ok(TokenListStamp::File(access_token_file::stamp(app))),
@@ -139,8 +139,8 @@ fn contended() -> CliError {
         .hint("nothing was changed; try again")
 }
 
-/// The list in the database with its version. Where there is none, one in the home directory becomes it: tokens that were demanded
-/// before the record was moved are demanded afterwards.
+/// Reads the list in the database, with its version. If there is none, the list in the home directory is moved there: tokens that were
+/// required before the record was moved are still required.
 #[cfg(feature = "postgres")]
 fn read_server(app: &App, store: &PostgresStore) -> Result<(Option<u64>, AccessTokens), CliError> {
     for _ in 0..ATTEMPTS {

@@ -10,11 +10,11 @@ use crate::app::App;
 
 /// The deepest folder that is searched: the date folders of Codex are three deep.
 const MAX_DEPTH: usize = 6;
-/// The most entries that are read in one folder. A history of years has a few thousand; the limit is for folders that
-/// hold no history.
+/// The most entries that are read in one folder. A history of years has a few thousand; the limit protects against folders that contain
+/// no history.
 const MAX_ENTRIES: usize = 100_000;
 
-/// A place where a program keeps its history.
+/// The folder in which a program stores its history.
 pub(crate) struct AgentHistory {
     pub(crate) program: &'static str,
     pub(crate) path: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct SessionLog {
     pub(crate) changed_ms: Millis,
 }
 
-/// The places on this machine, whether they are there or not.
+/// Returns the folders on this machine, whether they exist or not.
 pub(crate) fn history_locations(app: &App) -> Vec<AgentHistory> {
     let home = app.user_home.clone().unwrap_or_default();
     let folder =
@@ -45,7 +45,7 @@ pub(crate) fn history_locations(app: &App) -> Vec<AgentHistory> {
     ]
 }
 
-/// The session logs of Claude Code and Codex, in no order. Logs of sub-agents are left out: nobody continues them.
+/// Returns the session logs of Claude Code and Codex, unsorted. Logs of sub-agents are left out: nobody continues them.
 pub(crate) fn session_logs(app: &App) -> Vec<SessionLog> {
     let mut found = Vec::new();
     for place in history_locations(app).into_iter().filter(|place| !place.path.is_file()) {

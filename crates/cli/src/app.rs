@@ -25,14 +25,14 @@ use crate::args::time::Now;
 use crate::error::{CliError, Exit, io_words};
 use crate::ui::text::wrap_styled;
 
-/// Columns when there is no terminal to ask.
+/// The assumed width of an output that is not a terminal.
 const DEFAULT_COLUMNS: usize = 80;
-/// Nothing is laid out for less; a narrower terminal wraps on its own.
+/// The smallest width for which output is laid out; a narrower terminal wraps by itself.
 const MIN_COLUMNS: usize = 10;
-/// Lines longer than this are hard to read, however wide the terminal is.
+/// The largest width: longer lines are hard to read.
 const MAX_COLUMNS: usize = 120;
 
-/// A line that goes on in the next row stands so much further in.
+/// The extra indentation of continued lines.
 const CONTINUED_INDENT: usize = 2;
 
 /// When to use colours.
@@ -47,7 +47,7 @@ pub(crate) enum ColourChoice {
     Never,
 }
 
-/// Whether text holds codes that move on the terminal and were put there by us.
+/// Whether text contains our own cursor movements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CursorControl {
     Yes,
@@ -57,46 +57,46 @@ pub(crate) enum CursorControl {
 /// The environment of a command: folders, variables, terminal, clock.
 #[derive(Clone, Debug)]
 pub(crate) struct App {
-    /// Where Throughline keeps its own files.
+    /// The folder of Throughline's own files.
     pub(crate) home: PathBuf,
-    /// Where other programs keep theirs.
+    /// The user's home directory, with the files of other programs.
     pub(crate) user_home: Option<PathBuf>,
-    /// The environment; variables that are not text are left out.
+    /// The environment variables; values that are not text are left out.
     pub(crate) env: Vec<(String, String)>,
     /// Arguments of `--set`, in order.
     pub(crate) sets: Vec<String>,
-    /// The session that a command runs for, where it runs within a chat.
+    /// The session of the chat in which the command runs, if it does.
     pub(crate) active_session: Option<ActiveSession>,
-    /// The program whose recorded session a command works on, where the record has it.
+    /// The program of the recorded session that the command works on, if there is one.
     pub(crate) recorded_client: Option<RecordedClient>,
-    /// Columns to fill.
+    /// The width of the output in columns.
     pub(crate) width: usize,
-    /// Whether stdout takes colours.
+    /// Whether stdout supports colours.
     pub(crate) colour_stdout: bool,
-    /// Whether stderr takes colours.
+    /// Whether stderr supports colours.
     pub(crate) colour_stderr: bool,
-    /// Whether stderr is a terminal that somebody watches, so that progress lines can be redrawn.
+    /// Whether stderr is a terminal on which progress lines can be redrawn.
     pub(crate) watched: bool,
-    /// Whether somebody can be asked.
+    /// Whether the user can be asked.
     pub(crate) can_ask: bool,
-    /// Whether a command runs within a chat, where hints name slash commands.
+    /// Whether the command runs in a chat, where hints name slash commands.
     pub(crate) in_chat: bool,
-    /// The slots of model servers, shared by everything this run sends.
+    /// The slots of model servers, shared by all requests of this process.
     #[cfg(feature = "online")]
     pub(crate) slots: Slots,
     clock: Clock,
     random: RandomSource,
 }
 
-/// A session whose model, window and size are known.
+/// The current session of a chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ActiveSession {
     pub(crate) limits: LimitsInUse,
-    /// The size of its next request.
+    /// The size of its next request, if it is known.
     pub(crate) pending: Option<PendingRequest>,
 }
 
-/// Where the time comes from.
+/// The source of the time.
 #[derive(Clone, Debug)]
 enum Clock {
     System(TimeZone),
@@ -104,7 +104,7 @@ enum Clock {
     Fixed(Now),
 }
 
-/// Where random numbers come from.
+/// The source of random numbers.
 #[derive(Clone, Debug)]
 enum RandomSource {
     System,
@@ -116,7 +116,7 @@ enum RandomSource {
 }
 
 impl App {
-    /// Reads environment and terminal, once, at the start.
+    /// Reads the environment and the terminal, once, at the start.
     pub(crate) fn from_env(sets: Vec<String>, colour: ColourChoice) -> Result<Self, CliError> {
         let env: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -146,7 +146,7 @@ impl App {
         })
     }
 
-    /// No settings, no terminal, a fixed clock.
+    /// Returns an environment without settings and terminal, with a fixed clock.
     #[cfg(test)]
     pub(crate) fn for_tests(home: PathBuf) -> Self {
         Self {
@@ -169,37 +169,37 @@ impl App {
         }
     }
 
-    /// A copy for a terminal that may have been resized.
+    /// Returns a copy with the current width of the terminal.
     pub(crate) fn resized(&self) -> Self {
         Self { width: self.columns_now().clamp(MIN_COLUMNS, MAX_COLUMNS), ..self.clone() }
     }
 
-    /// A copy for a command that runs within a chat.
+    /// Returns a copy for a command that runs in a chat.
     pub(crate) fn within_chat(&self) -> Self {
         Self { in_chat: true, ..self.clone() }
     }
 
-    /// A hint with the command names of the place where it is shown: slash commands in a chat.
+    /// Replaces the command names in a hint: in a chat by slash commands.
     pub(crate) fn hint_words<'a>(&self, hint: &'a str) -> Cow<'a, str> {
         if self.in_chat { Cow::Owned(chat_words(hint)) } else { Cow::Borrowed(hint) }
     }
 
-    /// A copy for a command about this session.
+    /// Returns a copy for a command about this session.
     pub(crate) fn with_session(&self, active_session: Option<ActiveSession>) -> Self {
         Self { active_session, ..self.clone() }
     }
 
-    /// The user's settings file, whether it is there or not.
+    /// The path of the user's settings file, whether it exists or not.
     pub(crate) fn config_path(&self) -> PathBuf {
         self.home.join("config.yaml")
     }
 
-    /// The file the record is kept in, whether it is there or not.
+    /// The path of the record's file, whether it exists or not.
     pub(crate) fn record_path(&self) -> PathBuf {
         self.home.join("record.db")
     }
 
-    /// What time it is, and where.
+    /// The current time and the time zone.
     pub(crate) fn now(&self) -> Now {
         match &self.clock {
             Clock::Fixed(now) => now.clone(),
@@ -212,10 +212,10 @@ impl App {
         }
     }
 
-    /// Random bits, for ids. Not for secrets.
+    /// Returns random bits for ids. Not for secrets.
     pub(crate) fn random_bits(&self) -> u64 {
         match &self.random {
-            // Hash tables are seeded by the operating system, which is all the chance an id needs.
+            // Hash tables are seeded by the operating system, which is random enough for ids.
             RandomSource::System => RandomState::new().build_hasher().finish(),
             RandomSource::Seeded { seed, drawn } => {
                 let number = drawn.fetch_add(1, Ordering::Relaxed).wrapping_add(*seed).wrapping_add(1);
@@ -224,23 +224,23 @@ impl App {
         }
     }
 
-    /// Columns of the terminal right now: it may have been resized.
+    /// The current width of the terminal, which may have been resized.
     pub(crate) fn columns_now(&self) -> usize {
         let terminal = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
         terminal.filter(|columns| *columns > 0).unwrap_or(self.width)
     }
 
-    /// An id for a session that began then.
+    /// Returns a new id for a session that began at this time.
     pub(crate) fn new_session_id(&self, at_ms: Millis) -> SessionId {
         SessionId::new(at_ms, (self.random_bits() >> 32) as u32, IdLength::Local)
     }
 
-    /// A variable of another program.
+    /// The value of an environment variable.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         lookup(&self.env, name)
     }
 
-    /// A program in PATH, or at its own path.
+    /// Finds a program in PATH, or at the given path.
     pub(crate) fn find_program(&self, name: &OsStr) -> Option<PathBuf> {
         let given = Path::new(name);
         if given.components().count() > 1 {
@@ -251,7 +251,7 @@ impl App {
             .find(|path| is_program(path))
     }
 
-    /// One line from the person at the terminal.
+    /// Prints a question and reads a line from the terminal.
     pub(crate) fn ask(&self, question: &str) -> Option<String> {
         self.tell(question);
         let mut line = String::new();
@@ -259,14 +259,14 @@ impl App {
         (read > 0).then(|| line.trim().to_owned())
     }
 
-    /// Writes lines for people to stdout; colours are removed if they are off, and lines are wrapped between words.
+    /// Writes text for people to stdout. Removes colours if they are off, and wraps lines between words.
     pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
         let text = fitting(text, io::stdout().is_terminal());
         let mut stream = AutoStream::new(io::stdout().lock(), choice(self.colour_stdout));
         unless_reader_left(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()))
     }
 
-    /// Writes a piece of a text to stdout, which may move on the terminal where that is asked for.
+    /// Writes a part of a text to stdout, with cursor movements if `moves` allows them.
     pub(crate) fn print_piece(&self, text: &str, moves: CursorControl) -> Result<(), CliError> {
         if moves == CursorControl::Yes {
             return self.print_bytes(text.as_bytes());
@@ -275,37 +275,37 @@ impl App {
         unless_reader_left(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()))
     }
 
-    /// Writes data to stdout exactly as it is.
+    /// Writes data to stdout unchanged.
     pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
         let mut stream = io::stdout().lock();
         unless_reader_left(stream.write_all(bytes).and_then(|()| stream.flush()))
     }
 
-    /// Writes a message for people to stderr, as it is. A failure to write is ignored.
+    /// Writes a message to stderr without a label. A failed write is ignored.
     pub(crate) fn tell(&self, text: &str) {
         write_stderr(self.colour_stderr, text);
     }
 
-    /// Writes to stderr what moves on the terminal; only where somebody watches.
+    /// Writes text with cursor movements to stderr. Only for a terminal.
     pub(crate) fn tell_raw(&self, text: &str) {
         let mut stream = io::stderr().lock();
         let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
     }
 
-    /// A warning on stderr: something the user should know that does not stop the work.
+    /// Writes a warning to stderr: a problem that does not stop the command.
     pub(crate) fn warn(&self, text: &str) {
         let text = self.hint_words(text);
         self.tell(&format!("{}: {text}\n", "warning".yellow().bold()));
     }
 
-    /// A note on stderr: how something was understood.
+    /// Writes a note to stderr, for example how an input was interpreted.
     pub(crate) fn note(&self, text: &str) {
         let text = self.hint_words(text);
         self.tell(&format!("{}: {text}\n", "note".cyan().bold()));
     }
 }
 
-/// A failure on stderr; works before there is a context, when looking around is what failed.
+/// Reports a failure on stderr. `app` is `None` if reading the environment failed.
 pub(crate) fn report_failure(failure: &CliError, app: Option<&App>) {
     let render = || match app.filter(|app| app.in_chat) {
         Some(app) => failure.with_hints(|hint| app.hint_words(hint).into_owned()).render(),
@@ -314,7 +314,7 @@ pub(crate) fn report_failure(failure: &CliError, app: Option<&App>) {
     write_stderr(app.is_some_and(|app| app.colour_stderr), &render());
 }
 
-/// Commands of the program that have a counterpart in a conversation. Longer ones first.
+/// Commands of the program with a counterpart in a chat. Longer ones come first.
 const IN_CHAT: [(&str, &str); 5] = [
     ("`throughline sessions undo`", "/undo"),
     ("`throughline sessions --all`", "/sessions --all"),
@@ -323,7 +323,7 @@ const IN_CHAT: [(&str, &str); 5] = [
     ("`throughline config show`", "/config"),
 ];
 
-/// A hint for somebody in a conversation: slash commands where there are some, and a shell for the others.
+/// Adapts a hint for a chat: names slash commands if there are any, and says that other commands need a shell.
 fn chat_words(hint: &str) -> String {
     let mut hint =
         IN_CHAT.iter().fold(hint.to_owned(), |hint, (command, slash)| hint.replace(command, slash));
@@ -337,7 +337,7 @@ fn chat_words(hint: &str) -> String {
     hint
 }
 
-/// Wraps lines for a terminal; other outputs get them unchanged.
+/// Wraps lines for a terminal; text for other outputs is unchanged.
 fn fitting(text: &str, is_terminal: bool) -> Cow<'_, str> {
     let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
     match columns.filter(|columns| is_terminal && *columns > 0) {
@@ -356,7 +356,7 @@ fn choice(colour: bool) -> ColorChoice {
     if colour { ColorChoice::Always } else { ColorChoice::Never }
 }
 
-/// A closed pipe is not a failure: the reader has seen enough.
+/// Ignores a closed pipe, as with `| head`.
 fn unless_reader_left(result: io::Result<()>) -> Result<(), CliError> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

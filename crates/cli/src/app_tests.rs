@@ -1,4 +1,4 @@
-//! Tests of how the world around the program is understood.
+//! Reading the environment of the program.
 
 use super::*;
 

@@ -37,10 +37,10 @@ use crate::error::{CliError, Exit, io_words};
 use crate::model_client::boxed;
 use setup::{ChatSetup, RunCommand};
 
-/// What was piped in is taken up to here.
+/// The most bytes read from a pipe.
 const MAX_PIPED_BYTES: u64 = 4_000_000;
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &ChatArgs, app: &App, run_command: RunCommand) -> Result<(), CliError> {
     let piped = piped()?;
     let question = match (&args.question, piped) {
@@ -70,12 +70,12 @@ pub(crate) fn run(args: &ChatArgs, app: &App, run_command: RunCommand) -> Result
         Some(question) => runtime.block_on(boxed(one_shot::run(&setup, args, &question))),
         None => repl::run(setup, args, &runtime),
     };
-    // Whatever still runs in the background is no reason to wait.
+    // Background tasks are not waited for.
     runtime.shutdown_background();
     ended
 }
 
-/// What was piped in, if anything was.
+/// Reads piped input, if stdin is not a terminal.
 fn piped() -> Result<Option<String>, CliError> {
     let stdin = io::stdin();
     if stdin.is_terminal() {

@@ -180,7 +180,7 @@ pub(crate) enum Command {
 }
 
 #[cfg(feature = "online")]
-/// Runs one command line, given without the program's name: how the chat runs commands of the program.
+/// Runs a command line that is given without the program's name; the chat runs commands this way.
 fn run_line(app: &App, words: &[&str]) -> Result<(), CliError> {
     let line = std::iter::once("throughline").chain(words.iter().copied());
     let parsed = Cli::try_parse_from(line).map_err(|error| {

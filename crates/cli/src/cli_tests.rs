@@ -9,7 +9,7 @@ fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
 
-/// Every command and flag, as scripts use them: names, aliases, values, defaults. Part of the net of `tests/cli/golden.rs`.
+/// Every command and flag as scripts use them: names, aliases, values, defaults. Part of the regression tests of `tests/cli/golden.rs`.
 #[test]
 fn commands_and_flags_match_their_golden_list() {
     let mut root = Cli::command();
@@ -60,7 +60,7 @@ fn words_of(argument: &clap::Arg) -> String {
     words.join(" ")
 }
 
-/// Every command that README and book show is one the program takes.
+/// Every command in README and the book is valid.
 #[test]
 fn documented_commands_are_accepted() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -85,7 +85,7 @@ fn documented_commands_are_accepted() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// Command lines in the code blocks of a page, without what is said about them.
+/// The command lines in the code blocks of a page, without comments.
 fn documented(page: &str) -> Vec<String> {
     let blocks = page.split("```").skip(1).step_by(2);
     let lines = blocks.flat_map(|block| block.lines().skip(1).map(str::trim));
@@ -95,7 +95,7 @@ fn documented(page: &str) -> Vec<String> {
             .strip_prefix("cargo run --release -- ")
             .map(|rest| format!("throughline {rest}"))
             .or_else(|| line.starts_with("throughline ").then(|| line.to_owned()))?;
-        // A remark stands two spaces or a `#` away; pipes and redirections are the shell's.
+        // A comment follows after two spaces or a `#`; pipes and redirections belong to the shell.
         let ends = ["  ", " #", " |", " <", " >", " &&", " 2>"];
         let end = ends.iter().filter_map(|end| line.find(end)).min().unwrap_or(line.len());
         Some(line[..end].to_owned())
@@ -103,7 +103,7 @@ fn documented(page: &str) -> Vec<String> {
     commands.filter(|command| !command.contains("COMMAND") && !command.contains("...")).collect()
 }
 
-/// The words of a command line: quotes hold words together, brackets mark what may be left out.
+/// The words of a command line. Quotes join words, brackets mark optional parts.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for character in line.chars().filter(|character| !matches!(character, '[' | ']')) {

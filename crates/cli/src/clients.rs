@@ -1,6 +1,5 @@
-//! The table of clients that are tested with the gateway: how each is started, how it is pointed at a gateway, how its
-//! sessions are recognised, and what it does when the window overflows. `run`, `serve` and `status` read it; a new client
-//! is a new entry.
+//! The table of clients that are tested with the gateway: how each is started, how it is configured to use a gateway, how its sessions
+//! are recognised, and what it does when the window overflows. `run`, `serve` and `status` read it; a new client is a new entry.
 //!
 //! In the texts, `{url}` is the address of the gateway.
 
@@ -11,88 +10,88 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use crate::app::App;
 use crate::setup::FileFormat;
 
-/// A program that talks to a model.
+/// A client program.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ClientProgram {
-    /// What it is called on the command line and in the record, ...
+    /// The name on the command line and in the record.
     pub(crate) name: &'static str,
-    /// ... other names for it on the command line, ...
+    /// Other names on the command line.
     aliases: &'static [&'static str],
-    /// ... and what people call it.
+    /// The name that people know.
     pub(crate) title: &'static str,
-    /// The command that starts it; `None` if it has none.
+    /// How it is started; `None` if it has no command.
     pub(crate) launch: Option<ClientLaunch>,
-    /// Its settings files and what `setup` writes into them, the address of the gateway first.
+    /// The settings files and the values that `setup` writes into them, the address of the gateway first.
     pub(crate) settings: &'static [SettingsFile],
     /// The wire formats it uses.
     pub(crate) wires: &'static str,
     /// How the gateway distinguishes its sessions.
     pub(crate) sessions: &'static str,
-    /// What it does when the window overflows and no gateway is there.
+    /// What it does when the window overflows without a gateway.
     pub(crate) overflow: &'static str,
-    /// The versions it was tried with, past a compaction: the oldest and the newest.
+    /// The versions it was tested with, through a compaction: the oldest and the newest.
     pub(crate) tested: Option<(&'static str, &'static str)>,
-    /// How to point it at a gateway, in one line, ...
+    /// How to configure it for a gateway, in one line.
     in_short: &'static str,
-    /// ... and everything that has to be typed or written.
+    /// How to configure it for a gateway, step by step.
     how_to: &'static str,
 }
 
-/// How a client is started so that it talks to a gateway, and nothing of its own settings changes.
+/// How a client is started behind a gateway without a change of its settings.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ClientLaunch {
     /// The command.
     pub(crate) program: &'static str,
-    /// How to get it.
+    /// How to install it.
     pub(crate) install: &'static str,
-    /// Variables for this process only.
+    /// Environment variables for this process only.
     pub(crate) variables: &'static [(&'static str, &'static str)],
-    /// Arguments in front of those of the person.
+    /// Arguments before those of the user.
     pub(crate) arguments: &'static [&'static str],
-    /// A file that is written for it, if it takes the address only from one.
+    /// A file that is written for clients that read the address only from a file.
     pub(crate) file: Option<LaunchFile>,
-    /// Arguments that are needed if its own settings name an address, because those win over variables.
+    /// Further arguments for clients whose settings name an address that overrides the variables.
     pub(crate) override_arguments: &'static [&'static str],
-    /// How the client sends its requests elsewhere when its login is a subscription.
+    /// The login with a subscription, which sends requests to another address.
     pub(crate) subscription: Option<Subscription>,
 }
 
-/// A file for one run, in the folder of the gateways; `{file}` in variables and arguments is its path.
+/// A file for one run, in the folder of the gateways. `{file}` in variables and arguments is its path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LaunchFile {
     /// A file with this name and text.
     Text { name: &'static str, text: &'static str },
-    /// A copy of the client's first settings file with the address of the gateway at these paths. Changes that the
-    /// client makes to the copy are written back when it ends.
+    /// A copy of the client's first settings file with the gateway's address at these paths. Changes that the client makes to the copy
+    /// are written back when it ends.
     Copy { addresses: &'static [(&'static [&'static str], &'static str)] },
 }
 
 /// A login whose requests go to another address than those with a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Subscription {
-    /// The file of the login, below the folder that the variable names or, without it, below the home directory.
+    /// The folder of the login file: the value of this variable, or else `folder` below the home directory.
     pub(crate) folder_variable: &'static str,
     pub(crate) folder: &'static str,
     pub(crate) file: &'static str,
-    /// The member that is there with a subscription, ...
+    /// The member that the file contains with a subscription.
     pub(crate) member: &'static str,
-    /// ... and the variable whose key is used instead of it.
+    /// The variable whose key overrides the subscription.
     pub(crate) key_variable: &'static str,
-    /// Where its requests go.
+    /// The address of its requests.
     pub(crate) upstream: &'static str,
 }
 
 /// A settings file of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SettingsFile {
-    /// The variable that names another folder than the usual one, below the home directory; empty if there is none.
+    /// The variable that names the folder; without it, `folder` below the home directory. Empty if there is none.
     pub(crate) folder_variable: &'static str,
     pub(crate) folder: &'static str,
     pub(crate) file: &'static str,
-    /// Another name under which it may be there instead.
+    /// An alternative name of the file.
     pub(crate) other_file: Option<&'static str>,
     pub(crate) format: FileFormat,
-    /// Paths in it, and values as JSON; `{program}` is the path of this program, as it stands in a JSON string.
+    /// Paths in the file, and values as JSON. `{program}` is the path of this program, escaped for a JSON string.
     pub(crate) values: &'static [(&'static [&'static str], &'static str)],
 }
 
@@ -102,7 +101,7 @@ pub(crate) const ANY_PROGRAM: &[(&str, &str)] =
 
 const MCP: &str = r#"{"command": "{program}", "args": ["mcp"]}"#;
 
-/// All of them.
+/// All clients.
 pub(crate) static CLIENTS: &[ClientProgram] = &[
     ClientProgram {
         name: "claude-code",
@@ -187,7 +186,7 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
         launch: Some(ClientLaunch {
             program: "opencode",
             install: "npm install -g opencode-ai",
-            // Merged over its other settings, which stay as they are.
+            // Merged with the other settings, which stay unchanged.
             variables: &[(
                 "OPENCODE_CONFIG_CONTENT",
                 r#"{"provider":{"anthropic":{"options":{"baseURL":"{url}/v1"}},"openai":{"options":{"baseURL":"{url}/v1"}}}}"#,
@@ -257,7 +256,7 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
         launch: Some(ClientLaunch {
             program: "hermes",
             install: "pip install hermes-agent",
-            // The first wins over its settings file; the others are those of single providers.
+            // The first overrides the settings file; the others are for single providers.
             variables: &[
                 ("CUSTOM_BASE_URL", "{url}/v1"),
                 ("OPENROUTER_BASE_URL", "{url}/v1"),
@@ -400,26 +399,26 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
     },
 ];
 
-/// The word for all of them.
+/// The name that stands for all clients.
 pub(crate) const ALL: &str = "all";
 
 impl ClientProgram {
-    /// The client of this name or alias.
+    /// Returns the client with this name or alias.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         CLIENTS.iter().find(|client| client.name == name || client.aliases.contains(&name))
     }
 
-    /// Other names for it.
+    /// The other names of the client.
     pub(crate) fn aliases(&self) -> impl Iterator<Item = &'static str> {
         self.aliases.iter().copied()
     }
 
-    /// One line, for a gateway at this address.
+    /// The one-line instructions for a gateway at this address.
     pub(crate) fn in_short(&self, url: &str) -> String {
         at(self.in_short, url)
     }
 
-    /// Everything that has to be typed or written.
+    /// The complete instructions for a gateway at this address.
     pub(crate) fn how_to(&self, url: &str) -> String {
         at(self.how_to, url)
     }
@@ -446,7 +445,7 @@ impl Subscription {
 }
 
 impl SettingsFile {
-    /// Where it is; `None` without a home directory.
+    /// The path of the file; `None` without a home directory.
     pub(crate) fn path(&self, app: &App) -> Option<PathBuf> {
         let folder = match app.variable(self.folder_variable) {
             Some(folder) if !self.folder_variable.is_empty() => PathBuf::from(folder),
@@ -461,12 +460,12 @@ impl SettingsFile {
     }
 }
 
-/// A text of the table for a gateway at this address.
+/// Inserts the address of the gateway into a text of the table.
 pub(crate) fn at(text: &str, url: &str) -> String {
     text.replace("{url}", url)
 }
 
-/// How all of them are pointed at the gateway, a line each.
+/// Returns the one-line instructions of all clients.
 pub(crate) fn list(url: &str) -> String {
     let line = |client: &ClientProgram| {
         format!("  {:<12} {:<12} {}\n", client.title, client.name, client.in_short(url))
@@ -474,7 +473,7 @@ pub(crate) fn list(url: &str) -> String {
     CLIENTS.iter().map(line).collect()
 }
 
-/// All of them, with what is known of each.
+/// Describes all clients.
 pub(crate) fn described() -> String {
     let mut out = String::new();
     for client in CLIENTS {
@@ -500,13 +499,13 @@ pub(crate) fn described() -> String {
     out
 }
 
-/// The names of those that `run` can start, separated by commas.
+/// The names of the clients that `run` can start, separated by commas.
 pub(crate) fn launchable() -> String {
     let names = CLIENTS.iter().filter_map(|client| client.launch.as_ref()).map(|launch| launch.program);
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Parses the name of a client, or the word for all of them.
+/// Parses the name of a client, or `all`.
 pub(crate) fn name_parser() -> PossibleValuesParser {
     let named =
         CLIENTS.iter().map(|client| PossibleValue::new(client.name).aliases(client.aliases.iter().copied()));
@@ -515,7 +514,7 @@ pub(crate) fn name_parser() -> PossibleValuesParser {
 
 #[cfg(test)]
 mod tests {
-    //! The table itself.
+    //! The consistency of the table.
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! What fills a transcript, in items, characters and tokens, by kind, role, tool, group and message. Computes values and
+//! Measures the contents of a transcript, in items, characters and tokens, by kind, role, tool, group and message. Computes values and
 //! prints nothing.
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,53 +9,53 @@ use throughline_transcript::{GroupKind, Groups, Message, Part, Role, Transcript}
 
 use crate::ui::text::glimpse;
 
-/// Columns of a glimpse; a table may show fewer.
+/// The width of a glimpse in columns; a table may show less.
 const GLIMPSE_COLUMNS: usize = 120;
 
-/// How many tokens things have; the estimate of the model's prior, or an exact count.
+/// Counts tokens: by the estimate for a model family, or exactly.
 pub(crate) trait MeasureTokens {
     /// Tokens of a text on its own.
     fn text(&self, text: &str) -> u64;
-    /// Tokens of a system prompt outside the list, as JSON.
+    /// Tokens of a system prompt that is separate from the messages, as JSON.
     fn system(&self, json: &str) -> u64;
     /// Tokens of a list of tool definitions, as JSON.
     fn tools(&self, json: &str) -> u64;
-    /// Tokens of a picture, given the block that holds it.
+    /// Tokens of an image, given the block that contains it.
     fn image(&self, block: &str) -> u64;
-    /// Tokens of a whole message with everything the wire adds.
+    /// Tokens of a whole message, including its framing in the wire format.
     fn message(&self, message: &Message) -> u64;
 }
 
-/// What a piece of the context is.
+/// The kind of a part of the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ContentKind {
-    /// Standing instructions, before the messages or among them.
+    /// Instructions, before the messages or among them.
     SystemPrompt,
-    /// Definitions of tools.
+    /// Tool definitions.
     ToolSchemas,
-    /// Words of a person.
+    /// Text of a human.
     HumanText,
-    /// Words that a program put into a user message.
+    /// Text that a program inserted into a user message.
     MachineText,
-    /// Words of the model.
+    /// Text of the model.
     AssistantText,
     /// The model's reasoning.
     Reasoning,
     /// Tool calls with their arguments.
     ToolCalls,
-    /// What tools answered.
+    /// Results of tools.
     ToolResults,
     /// Images, of users and of tools.
     Images,
-    /// What is carried without being understood.
+    /// Content that is passed on without being parsed.
     Opaque,
-    /// What the wire adds around messages.
+    /// The framing of messages in the wire format.
     Framing,
 }
 
 impl ContentKind {
-    /// The words of reports.
+    /// The name in reports.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::SystemPrompt => "system prompt",
@@ -73,7 +73,7 @@ impl ContentKind {
     }
 }
 
-/// How often and how much.
+/// The number and size of parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct KindTally {
     pub(crate) items: u64,
@@ -89,25 +89,25 @@ impl KindTally {
     }
 }
 
-/// What one tool takes up.
+/// The size of one tool's calls and results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct ToolTally {
     pub(crate) name: String,
     pub(crate) calls: KindTally,
     pub(crate) results: KindTally,
-    /// Results that say they failed.
+    /// Results that report a failure.
     pub(crate) failed: u64,
     pub(crate) largest_result_tokens: u64,
 }
 
 impl ToolTally {
-    /// Calls and results together.
+    /// Tokens of calls and results.
     pub(crate) fn tokens(&self) -> u64 {
         self.calls.tokens + self.results.tokens
     }
 }
 
-/// What the groups of one kind take up.
+/// The size of the groups of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct GroupTally {
     pub(crate) kind: &'static str,
@@ -115,25 +115,25 @@ pub(crate) struct GroupTally {
     pub(crate) messages: u64,
     pub(crate) tokens: u64,
     pub(crate) open_calls: u64,
-    /// Messages of the largest group, from and up to but not including.
+    /// The message range of the largest group, end exclusive.
     pub(crate) largest: (usize, usize),
     pub(crate) largest_tokens: u64,
 }
 
-/// One message among the largest.
+/// One of the largest messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct LargeMessage {
-    /// Its number, from zero.
+    /// Its index.
     pub(crate) message: usize,
     pub(crate) role: &'static str,
-    /// The tools it calls or answers for, each once.
+    /// The tools that it calls or has results of, without duplicates.
     pub(crate) tools: Vec<String>,
     pub(crate) characters: u64,
     pub(crate) tokens: u64,
     pub(crate) glimpse: String,
 }
 
-/// Everything counted.
+/// The measured contents of a transcript.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ContextBreakdown {
     pub(crate) total_tokens: u64,
@@ -148,7 +148,7 @@ pub(crate) struct ContextBreakdown {
 }
 
 impl ContextBreakdown {
-    /// Counts a transcript; `top` of the largest messages are kept.
+    /// Measures a transcript and lists the `top` largest messages.
     pub(crate) fn of(
         transcript: &Transcript,
         groups: &Groups,
@@ -180,11 +180,11 @@ struct BreakdownBuilder<'a> {
     measure: &'a dyn MeasureTokens,
     breakdown: ContextBreakdown,
     tools: HashMap<String, ToolTally>,
-    /// The tool of each call id.
+    /// The tool of each call, by call id.
     names: HashMap<String, String>,
     /// The command of each call that ran one, by call id.
     commands: HashMap<String, String>,
-    /// Pieces of the message at hand.
+    /// The parts of the current message.
     pieces: Vec<CountedPiece>,
 }
 
@@ -199,7 +199,7 @@ impl BreakdownBuilder<'_> {
         self.pieces.push(CountedPiece { kind, characters, tokens });
     }
 
-    /// Books the pieces; returns their characters.
+    /// Adds the parts of the current message to the totals and returns their characters.
     fn settle(&mut self) -> u64 {
         let mut all = 0;
         for CountedPiece { kind, characters, tokens } in self.pieces.drain(..) {
@@ -230,8 +230,8 @@ impl BreakdownBuilder<'_> {
         }
         let whole = self.measure.message(message);
         let parts: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
-        // The whole is what the gauge and the trigger go by: what the wire adds is a piece of its own, and what pieces
-        // rounded on their own have too much goes off the largest.
+        // The size of the whole message is what the gauge and the trigger use. A surplus over the parts counts as framing; if the rounded
+        // parts are larger, the difference is subtracted from the largest part.
         if whole > parts {
             self.count(ContentKind::Framing, 0, whole - parts);
         } else if let Some(largest) = self.pieces.iter_mut().max_by_key(|piece| piece.tokens) {
@@ -257,7 +257,7 @@ impl BreakdownBuilder<'_> {
             }
             Part::Reasoning { text, block } => {
                 let visible = text.map(|text| message.str(text));
-                // Signatures and encrypted reasoning go back as they came, and count.
+                // Signatures and encrypted reasoning are sent back unchanged, and count.
                 let tokens = self.measure.text(message.raw(*block));
                 let length =
                     visible.map_or_else(|| characters(message.raw(*block)), |text| characters(&text));
@@ -337,7 +337,7 @@ impl BreakdownBuilder<'_> {
     }
 }
 
-/// The tool of a result whose call is not in the list.
+/// The tool name for a result without a call in the list.
 const NO_CALL: &str = "(no call)";
 
 fn characters(text: &str) -> u64 {
@@ -424,7 +424,7 @@ fn tools_of(message: &Message, names: &HashMap<String, String>) -> Vec<String> {
     tools
 }
 
-/// The most telling line of a message: its largest readable piece.
+/// The most informative line of a message, from its largest readable part.
 fn glimpse_of(message: &Message) -> String {
     let mut best: (usize, String) = (0, String::new());
     for part in message.parts() {

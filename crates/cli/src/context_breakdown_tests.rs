@@ -1,4 +1,4 @@
-//! Tests of counting, with a measure that is easy to follow: one token a character, ten a picture, three a message.
+//! Counting, with a simple measure: one token per character, ten per image, three per message.
 
 use throughline_transcript::{DecodeOptions, decode};
 

@@ -1,5 +1,5 @@
-//! Diagnostics for developers: what the libraries report through `tracing`, on stderr. Messages for users and the gateway's
-//! log are separate from it.
+//! Diagnostics for developers: writes the `tracing` events of the libraries to stderr. Messages for users and the gateway's log are
+//! separate.
 
 use std::io;
 
@@ -21,7 +21,7 @@ pub(crate) fn start(app: &App) -> Result<(), CliError> {
         .with_writer(io::stderr)
         .with_ansi(app.colour_stderr)
         .with_span_events(FmtSpan::CLOSE);
-    // It fails where diagnostics were started before, which is as good.
+    // Fails if diagnostics were already started, which is fine.
     let _ = match app.variable("RUST_LOG_FORMAT") {
         Some("json") => lines.json().try_init(),
         _ => lines.try_init(),

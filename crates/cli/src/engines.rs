@@ -29,16 +29,16 @@ use crate::engines::services::Services;
 use crate::error::{CliError, Exit};
 use crate::files::engine_directories;
 
-/// Where to look when an engine cannot be had.
+/// The hint for engines that cannot be used.
 const ASK_PLUGINS: &str = "`throughline plugins` lists the engines and their problems";
 
-/// How long a client's call waits for notes of a model that are on their way.
+/// How long a client's call waits for a summary that a model is writing.
 const CLIENT_WAIT: Duration = Duration::from_secs(2);
 
-/// How the model of a conversation is called where there are many of them.
+/// The words for the model of a conversation, if there are many conversations.
 const OWN_MODEL: &str = "the conversation's own model";
 
-/// What engines are made from.
+/// The inputs for creating engines.
 pub(crate) struct EngineParts<'a> {
     pub(crate) app: &'a App,
     pub(crate) settings: &'a Settings,
@@ -46,13 +46,13 @@ pub(crate) struct EngineParts<'a> {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) client: &'a Client,
-    /// How routes to models for summaries fared lately.
+    /// The recent results of routes to summary models.
     pub(crate) health: Arc<RouteHealth>,
-    /// How the model can bring back what a summary replaced, if it can.
+    /// The hint that tells the model how to look up compacted messages, if it can.
     pub(crate) recall: Option<String>,
 }
 
-/// What the lossless engine needs beside what every engine does.
+/// The additional inputs of the lossless engine.
 #[derive(Clone)]
 struct LosslessParts {
     store: Arc<dyn Store>,
@@ -60,7 +60,7 @@ struct LosslessParts {
     limits: LcmLimits,
 }
 
-/// Makes engines.
+/// Creates the engines of conversations.
 #[derive(Clone)]
 pub(crate) struct Engines {
     compressor: CompressorSetup,
@@ -71,21 +71,21 @@ pub(crate) struct Engines {
     directories: Vec<EngineDirectory>,
     health: Arc<EngineHealth>,
     app: Arc<App>,
-    /// Whose clients are served.
+    /// Whether clients belong to one owner or to several.
     owners: ClientOwners,
-    /// The first owner whose conversation an engine was made for.
+    /// The owner of the first conversation that an engine was created for.
     first_owner: Arc<Mutex<Option<Owner>>>,
 }
 
 impl Engines {
-    /// Finds the models that write summaries. Also returns what is wrong with those that cannot.
+    /// Resolves the models that write summaries. Also returns the problems of those that cannot be used.
     pub(crate) async fn find(parts: EngineParts<'_>) -> Result<(Self, Vec<String>), CliError> {
         let wishes = SummarySettings::of(parts.settings);
         Self::with_summaries_by(wishes, parts).await
     }
 
-    /// The same for conversations on the keys of clients: the conversation's own model writes with the client's key, where
-    /// the settings and the owners of access tokens let it. No call waits long for it.
+    /// Does the same for conversations that use the clients' keys. The conversation's own model writes summaries with the client's key,
+    /// if the settings and the owners of access tokens allow it. No call waits long for it.
     pub(crate) async fn find_for_clients(
         parts: EngineParts<'_>,
         owners: ClientOwners,
@@ -155,7 +155,7 @@ impl Engines {
             first_owner,
         };
         match engines.try_make(&Owner::default()) {
-            // A broken engine stops no conversation; a name that means nothing is a mistake in the settings.
+            // A broken engine must not stop a conversation; an unknown name is a mistake in the settings.
             Ok(_) | Err(RegistryError::Broken { .. }) => {}
             Err(error @ RegistryError::Unknown { .. }) if engines.fallback != EngineFallback::Nobody => {
                 problems.push(format!(
@@ -169,7 +169,7 @@ impl Engines {
         Ok((engines, problems))
     }
 
-    /// The engine of one more conversation of an owner.
+    /// Creates the engine for a new conversation of an owner.
     pub(crate) fn make(&self, owner: &Owner) -> Arc<dyn ContextEngine> {
         if self.is_another_owner(owner) {
             return Self { summaries: None, ..self.clone() }.make_for(owner);
@@ -177,7 +177,8 @@ impl Engines {
         self.make_for(owner)
     }
 
-    /// Whether tokens of a second owner were made since the start: then rules write, as if they had been there.
+    /// Whether a token of a second owner was created after the start. In that case rules write summaries, as if it had existed at the
+    /// start.
     fn is_another_owner(&self, owner: &Owner) -> bool {
         let mut first = self.first_owner.lock().unwrap_or_else(PoisonError::into_inner);
         let asks_own = self.summaries.as_ref().is_some_and(|setup| setup.own_model == OwnModel::ByClientKey);
@@ -191,7 +192,7 @@ impl Engines {
         })
     }
 
-    /// What is wrong with the engine in use, as far as can be seen before it is started.
+    /// The problem of the selected engine, as far as it is visible without starting it.
     pub(crate) fn problem(&self) -> Option<String> {
         let directory = self.directories.iter().find(|directory| directory.name == self.name.trim())?;
         let problem = problem_with(&self.app, directory)?;
@@ -208,12 +209,12 @@ impl Engines {
             .select(&self.name, &self.directories, &|directory| self.installed(directory))
     }
 
-    /// In the place of an engine that cannot be made.
+    /// Replaces an engine that cannot be created.
     fn absent(&self, why: &str) -> Arc<dyn ContextEngine> {
         self.with_fallback(Arc::new(UnavailableEngine::new(self.name.trim(), why)))
     }
 
-    /// The engine of a directory, for one conversation.
+    /// Creates the engine of a directory for one conversation.
     fn installed(&self, directory: &EngineDirectory) -> Result<Arc<dyn ContextEngine>, String> {
         let manifest = read_manifest(directory)?;
         let launch = manifest.launch(&directory.path, Path::is_file);
@@ -237,7 +238,7 @@ impl Engines {
         Arc::new(FallbackEngine::new(engine, self.built_in(), stepped_in))
     }
 
-    /// Who writes summaries, in a few words.
+    /// Describes who writes summaries.
     pub(crate) fn authors(&self) -> String {
         let name = self.name.trim();
         if self.directories.iter().any(|directory| directory.name == name) {
@@ -269,13 +270,13 @@ impl Engines {
         format!("by {}", authors.join(", else by "))
     }
 
-    /// The same for a host that calls the model itself: where nobody else writes summaries, rules do.
+    /// Returns the engines for a host that calls the model itself: rules replace the conversation's own model.
     pub(crate) fn without_own_model(mut self) -> Self {
         self.summaries = self.summaries.filter(|setup| !setup.routes.is_empty());
         self
     }
 
-    /// Engines for previews: they summarise by rules and store nothing.
+    /// Returns engines for previews, which summarise by rules and store nothing.
     pub(crate) fn for_previews(&self) -> Vec<(&'static str, EngineSource)> {
         let (own, lossless) = (self.clone(), self.clone());
         let rules = Arc::new(OneSummariser(Arc::new(RuleSummariser)));
@@ -292,13 +293,13 @@ impl Engines {
         vec![(Compressor::NAME, Arc::new(compressor)), (LcmEngine::NAME, Arc::new(lcm))]
     }
 
-    /// The engine that comes with the program.
+    /// Creates the built-in engine.
     pub(crate) fn built_in(&self) -> Arc<dyn ContextEngine> {
         let summarisers = self.summarisers();
         Arc::new(Compressor::new(CompressorSetup { summarisers, ..self.compressor.clone() }))
     }
 
-    /// The lossless engine, for a conversation of an owner.
+    /// Creates the lossless engine for a conversation of an owner.
     fn lossless(&self, owner: &Owner) -> Arc<dyn ContextEngine> {
         let LosslessParts { store, host, limits } = self.lossless.clone();
         let CompressorSetup { on_failure, prune, redactor, .. } = self.compressor.clone();
@@ -309,19 +310,19 @@ impl Engines {
         Arc::new(LcmEngine::new(LcmSetup { summarisers, on_failure, prune, redactor, limits, ..by_rules }))
     }
 
-    /// Whether there is a model that answers questions, whichever conversation they are asked in.
+    /// Whether a configured model can answer questions, independent of the conversation.
     pub(crate) fn answers_questions(&self) -> bool {
         self.summaries.as_ref().is_some_and(|setup| !setup.routes.is_empty())
     }
 
-    /// Answers what a model asks about an owner's conversations.
+    /// Returns the tools with which a model looks up an owner's conversations.
     pub(crate) fn recaller(&self, owner: &Owner) -> RecallToolset {
         let LosslessParts { store, limits, .. } = self.lossless.clone();
         let redactor = self.compressor.redactor.clone();
         RecallToolset::new(store, owner.clone(), limits.recall, self.summarisers(), redactor)
     }
 
-    /// Who writes the summaries of one conversation.
+    /// The summarisers for one conversation.
     fn summarisers(&self) -> Arc<dyn SummariserSource> {
         match &self.summaries {
             None => Arc::new(OneSummariser(Arc::new(RuleSummariser))),
@@ -330,7 +331,7 @@ impl Engines {
     }
 }
 
-/// The limits of the lossless engine and its tools, as the settings have them.
+/// The configured limits of the lossless engine and its tools.
 pub(crate) fn lcm_limits(settings: &LcmSettings) -> LcmLimits {
     LcmLimits {
         chunk_tokens: settings.chunk_tokens as u64,

@@ -6,39 +6,39 @@ use std::path::Path;
 
 use owo_colors::OwoColorize;
 
-/// How the program ends. The numbers are documented in `throughline --help` and never change their meaning.
+/// The exit codes of the program. They are documented in `throughline --help` and never change their meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done as asked.
+    /// The command succeeded.
     Ok = 0,
-    /// A defect of the program itself.
+    /// A defect of the program.
     Internal = 1,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Usage = 2,
-    /// The input was read but is not a transcript, or cannot be worked on with these limits.
+    /// The input was read but is not a transcript, or cannot be processed within these limits.
     BadInput = 3,
-    /// A setting is wrong, wherever it came from.
+    /// A setting is invalid, whatever its origin.
     BadConfig = 4,
     /// The output could not be written.
     OutputFailed = 5,
-    /// The input is not there or cannot be read.
+    /// The input does not exist or cannot be read.
     InputUnreadable = 6,
-    /// The record is damaged, of a newer version, or not ours.
+    /// The record is damaged, has a newer version, or is not a Throughline record.
     RecordUnusable = 7,
-    /// Another process works on it; trying again later helps.
+    /// Another process uses it; the command can be repeated later.
     Busy = 8,
     /// A model or its endpoint gave no answer.
     Unanswered = 9,
 }
 
 impl Exit {
-    /// The number for the operating system.
+    /// The numeric exit code.
     pub(crate) fn code(self) -> u8 {
         self as u8
     }
 }
 
-/// The failure of a command, in words for the person who ran it.
+/// The error of a command: what happened, why, and what the user can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CliError {
     exit: Exit,
@@ -48,7 +48,7 @@ pub(crate) struct CliError {
 }
 
 impl CliError {
-    /// What happened, as one lower-case sentence without a full stop.
+    /// Creates an error. `what` is one lower-case sentence without a full stop.
     pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
         Self { exit, what: what.into(), causes: Vec::new(), hints: Vec::new() }
     }
@@ -60,36 +60,36 @@ impl CliError {
         self
     }
 
-    /// Adds something the user can do.
+    /// Adds a hint: something the user can do.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// The same with each hint put into other words.
+    /// Returns a copy with each hint passed through `words`.
     pub(crate) fn with_hints(&self, words: impl Fn(&str) -> String) -> Self {
         Self { hints: self.hints.iter().map(|hint| words(hint)).collect(), ..self.clone() }
     }
 
-    /// The exit code it leads to.
+    /// The exit code.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// Why, on one line; what, where there is no why.
+    /// The reasons on one line; what happened, if there are none.
     pub(crate) fn words(&self) -> String {
         let words = if self.causes.is_empty() { self.what.clone() } else { self.causes.join("; ") };
         crate::ui::text::on_one_line(&words)
     }
 
-    /// What and why, on one line.
+    /// What happened and why, on one line.
     pub(crate) fn whole_on_one_line(&self) -> String {
         let parts = std::iter::once(&self.what).chain(&self.causes);
         crate::ui::text::on_one_line(&parts.map(String::as_str).collect::<Vec<_>>().join(": "))
     }
 
-    /// The message as it goes to stderr, with colours that the stream removes if they are off.
+    /// The message for stderr, with colours that the stream removes if they are off.
     pub(crate) fn render(&self) -> String {
         let mut out = String::new();
         section(&mut out, &"error".red().bold().to_string(), "error".len(), &self.what);
@@ -103,7 +103,7 @@ impl CliError {
     }
 }
 
-/// A label and its text; further lines of the text are aligned with the first.
+/// Writes a label and its text, with further lines aligned.
 fn section(out: &mut String, label: &str, label_columns: usize, text: &str) {
     for (index, line) in text.lines().enumerate() {
         if index == 0 {
@@ -114,7 +114,7 @@ fn section(out: &mut String, label: &str, label_columns: usize, text: &str) {
     }
 }
 
-/// An input or output error in plain words, without the number of the operating system.
+/// Describes an I/O error without the number of the operating system.
 pub(crate) fn io_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
@@ -130,7 +130,7 @@ pub(crate) fn io_words(error: &io::Error) -> String {
     }
 }
 
-/// A path as messages name it: control characters shown, never sent to the terminal.
+/// A path for messages; control characters are written out.
 pub(crate) fn path_words(path: &Path) -> String {
     crate::ui::text::on_one_line(&path.display().to_string())
 }

@@ -1,4 +1,4 @@
-//! Tests of what a failure looks like.
+//! The format of error messages.
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Reads inputs and replaces files. No other module opens files of the user.
 //!
-//! An input may be compressed with gzip, which is recognised by its first bytes. An output is written beside its target and
-//! renamed over it, so a file is either the old one or the new one, never half of one.
+//! An input may be compressed with gzip, which is recognised by its first bytes. An output is written to a temporary file beside its
+//! target and renamed over it, so that a file is never half written.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -17,11 +17,11 @@ pub(crate) const STANDARD_STREAM: &str = "-";
 
 /// Transcripts are addressed with 32-bit offsets.
 const MAX_INPUT_BYTES: u64 = u32::MAX as u64;
-/// A small file may unpack to anything; this bound is far above any transcript and far below any machine's memory.
+/// A small file may unpack to any size; this limit is far above any transcript and below the memory of any machine.
 const MAX_UNPACKED_BYTES: u64 = 1 << 30;
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
-/// Formats that are recognised only to say so: magic bytes, name, and how to get at the contents.
+/// Formats that are only recognised for their error message: magic bytes, name, and how to unpack them.
 const OTHER_FORMATS: [(&[u8], &str, &str); 4] = [
     (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "unpack it first, for example with `zstd -d`"),
     (&[0xfd, b'7', b'z', b'X', b'Z', 0x00], "xz", "unpack it first, for example with `xz -d`"),
@@ -29,12 +29,12 @@ const OTHER_FORMATS: [(&[u8], &str, &str); 4] = [
     (b"PK\x03\x04", "a zip archive", "unpack it first and pass one of its files"),
 ];
 
-/// How messages call an input.
+/// The name of an input in messages.
 pub(crate) fn input_name(path: &Path) -> String {
     if path.as_os_str() == STANDARD_STREAM { "stdin".to_owned() } else { path_words(path) }
 }
 
-/// The whole of a file, or of stdin for `-`; unpacked if it is compressed with gzip.
+/// Reads a file, or stdin for `-`, and decompresses gzip.
 pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>, CliError> {
     let name = input_name(path);
     let bytes = if path.as_os_str() == STANDARD_STREAM {
@@ -86,12 +86,12 @@ pub(crate) struct TranscriptFile {
     pub(crate) was_named: bool,
 }
 
-/// How deep folders are looked into.
+/// How deep folders are searched.
 const MAX_DEPTH: usize = 16;
-/// Extensions, without `.gz`, of files in a folder that may be transcripts.
+/// File extensions, without `.gz`, of possible transcripts in a folder.
 const TRANSCRIPT_ENDINGS: [&str; 4] = [".jsonl", ".json", ".ndjson", ".traj"];
 
-/// The files that were named, and in the place of each folder those in it that may be transcripts, sorted by path.
+/// Returns the named files, and in place of each folder the possible transcripts in it, sorted by path.
 pub(crate) fn transcript_files(paths: &[PathBuf]) -> Result<Vec<TranscriptFile>, CliError> {
     let mut found = Vec::new();
     for path in paths {
@@ -112,7 +112,7 @@ pub(crate) fn transcript_files(paths: &[PathBuf]) -> Result<Vec<TranscriptFile>,
     Ok(found)
 }
 
-/// Links to folders are not followed: they may lead in circles.
+/// Links to folders are not followed: they may form circles.
 fn files_in(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -132,7 +132,7 @@ fn may_be_transcript(path: &Path) -> bool {
     TRANSCRIPT_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Everything a source yields, or nothing if that is more than the limit.
+/// Reads a source to its end; `None` if it is longer than the limit.
 fn read_bounded(source: impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     source.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -157,21 +157,21 @@ fn unpack(name: &str, packed: &[u8]) -> Result<Vec<u8>, CliError> {
     }
 }
 
-/// Who may read a file that is made.
+/// Who may read a newly created file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Readers {
-    /// Everyone whom the umask of the process allows.
+    /// Everyone, as far as the umask of the process allows.
     AsUsual,
-    /// Its owner alone.
+    /// Its owner only.
     Owner,
 }
 
-/// Replaces a file, or makes it. Its permissions and, for a link, the link itself stay.
+/// Replaces or creates a file. Its permissions are kept; a link stays a link.
 pub(crate) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
     write_for(path, bytes, Readers::AsUsual)
 }
 
-/// The same, but a file that is made is its owner's alone: recorded conversations hold what was said in confidence.
+/// Does the same, but a new file is readable by its owner only: recorded conversations are confidential.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
     write_for(path, bytes, Readers::Owner)
 }
@@ -200,7 +200,7 @@ fn write_for(path: &Path, bytes: &[u8], readers: Readers) -> Result<(), CliError
             return write().map_err(|error| fail(io_words(&error)));
         }
     } else if path.is_symlink() {
-        return Err(fail("it is a link to something that is not there".to_owned()));
+        return Err(fail("it is a link whose target does not exist".to_owned()));
     }
     let target = if path.is_symlink() {
         fs::canonicalize(path).map_err(|error| fail(io_words(&error)))?
@@ -237,7 +237,7 @@ fn replace(
     {
         use std::os::unix::fs::PermissionsExt as _;
         builder.permissions(fs::Permissions::from_mode(match readers {
-            // As a new file would have; the umask of the process applies.
+            // The mode of a new file, to which the umask applies.
             Readers::AsUsual => 0o666,
             Readers::Owner => 0o600,
         }));
@@ -248,21 +248,21 @@ fn replace(
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt as _;
-            // Only the administrator may give files away; anyone else keeps what they may have.
+            // Only the administrator may change the owner of a file; for others this has no effect.
             let _ = std::os::unix::fs::chown(temporary.path(), Some(existing.uid()), Some(existing.gid()));
         }
         fs::set_permissions(temporary.path(), existing.permissions())?;
     }
     temporary.as_file().sync_all()?;
     temporary.persist(target).map_err(|error| error.error)?;
-    // The name is safe on disk only once the folder is; not every file system lets a folder be synced.
+    // The rename is durable only once the folder is synced; not every file system supports that.
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }
     Ok(())
 }
 
-/// The engines in the plugins folder; none if it cannot be read.
+/// Returns the engines in the plugins folder; empty if it cannot be read.
 pub(crate) fn engine_directories(home: &Path) -> Vec<EngineDirectory> {
     let Ok(entries) = fs::read_dir(home.join("plugins").join("context_engine")) else { return Vec::new() };
     let paths = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_dir());

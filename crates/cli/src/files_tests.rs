@@ -1,4 +1,4 @@
-//! Tests of reading inputs and replacing files.
+//! Reading inputs and replacing files.
 
 use std::io::Write as _;
 
@@ -28,7 +28,7 @@ fn causes(failure: &CliError) -> String {
 fn plain_and_packed_files_read_alike() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("a.json");
-    // The name does not matter, the first bytes do.
+    // The format is recognised by the first bytes, not by the name.
     let packed = folder.path().join("b.json");
     fs::write(&plain, b"[1, 2]").unwrap();
     let mut members = gzip(b"[1, ");

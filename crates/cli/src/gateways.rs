@@ -1,8 +1,8 @@
 //! The running gateways of this home directory: each has a file with its address, which `run` and `status` read.
 //!
-//! A gateway that `run` started stops when no run uses it any more. Every run holds a shared lock on a file while it runs;
-//! the gateway stops when it gets the exclusive lock. The system releases the lock of a process that dies, so nothing has to
-//! be counted or cleaned up.
+//! A gateway that `run` started stops when no run uses it any more. Every run holds a shared lock on a file while it runs; the gateway
+//! stops when it gets the exclusive lock. The system releases the lock of a process that dies, so nothing has to be counted or cleaned
+//! up.
 
 use std::fs::File;
 use std::net::TcpStream;
@@ -19,21 +19,21 @@ use crate::files::write_private;
 use crate::home;
 use crate::host::process::{is_alive, this_process};
 
-/// How often a gateway looks whether a run still uses it.
+/// The interval at which a gateway checks whether a run still uses it.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How long a connection to it may take.
+/// The timeout of a connection to it.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 
-/// A gateway that runs, as its file says.
+/// A running gateway, as recorded in its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunningGateway {
-    /// Where it listens, as a base URL.
+    /// The base URL.
     pub(crate) url: String,
     /// The only upstream it uses, if it was started with one.
     pub(crate) upstream: Option<String>,
     /// The name of its lock, if it was started by `run`.
     pub(crate) for_runs: Option<String>,
-    /// When it started.
+    /// The start time.
     pub(crate) started_ms: Millis,
     pub(crate) host: String,
     pub(crate) process_id: u32,
@@ -41,7 +41,7 @@ pub(crate) struct RunningGateway {
 }
 
 impl RunningGateway {
-    /// Whether its process still runs.
+    /// Whether its process is still running.
     pub(crate) fn is_alive(&self) -> bool {
         is_alive(&Holder {
             host: self.host.clone(),
@@ -53,31 +53,31 @@ impl RunningGateway {
 }
 
 impl RunningGateway {
-    /// Whether it takes connections.
+    /// Whether it accepts connections.
     pub(crate) fn answers(&self) -> bool {
         let host = self.url.split_once("://").map_or(self.url.as_str(), |(_, host)| host);
         host.parse().is_ok_and(|address| TcpStream::connect_timeout(&address, CONNECT_LIMIT).is_ok())
     }
 }
 
-/// The file of a gateway, for as long as the gateway runs.
+/// The file of a running gateway; removed when this is dropped.
 pub(crate) struct Registration {
     path: PathBuf,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // One that stays is found out to be of a dead process.
+        // A file that stays behind is recognised as that of a dead process.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// The folder of these files.
+/// The folder with the files of gateways.
 pub(crate) fn folder(app: &App) -> PathBuf {
     app.home.join("gateways")
 }
 
-/// Makes the folder of these files.
+/// Creates the folder with the files of gateways.
 pub(crate) fn make_folder(app: &App) -> Result<PathBuf, CliError> {
     home::make_private(app)?;
     let folder = folder(app);
@@ -107,13 +107,13 @@ pub(crate) fn register(
         process_start: process.process_start,
     };
     let text = serde_json::to_string(&running).map_err(|error| {
-        CliError::new(Exit::Internal, "cannot write down the gateway").because(error.to_string())
+        CliError::new(Exit::Internal, "cannot write the file of the gateway").because(error.to_string())
     })?;
     write_private(&path, text.as_bytes())?;
     Ok(Registration { path })
 }
 
-/// The gateways that run, the newest first. Files of dead processes are removed.
+/// Returns the running gateways, the newest first. Removes the files of dead processes.
 pub(crate) fn running(app: &App) -> Vec<RunningGateway> {
     let entries = std::fs::read_dir(folder(app)).into_iter().flatten().flatten();
     let mut found = Vec::new();
@@ -124,7 +124,7 @@ pub(crate) fn running(app: &App) -> Vec<RunningGateway> {
         match serde_json::from_str::<RunningGateway>(&text) {
             Ok(gateway) if gateway.is_alive() => found.push(gateway),
             Ok(_) => drop(std::fs::remove_file(&path)),
-            // A file that another version wrote, or one that is just being replaced.
+            // A file of another version, or one that is being replaced.
             Err(_) => {}
         }
     }
@@ -132,13 +132,13 @@ pub(crate) fn running(app: &App) -> Vec<RunningGateway> {
     found
 }
 
-/// The file that runs which share a gateway lock.
+/// Opens the lock file that the runs of a gateway share.
 pub(crate) fn use_lock(folder: &Path, name: &str) -> std::io::Result<File> {
     home::lock_file(&folder.join(format!("{name}.lock")))
 }
 
-/// Stops a gateway that `run` started once no run uses it: `stop` is cancelled while this process alone holds the lock, and
-/// its file is gone by then, so a run that waits for the lock starts a gateway of its own.
+/// Stops a gateway that `run` started once no run uses it. `stop` is cancelled while this process alone holds the lock, after the
+/// gateway's file was removed, so that a run waiting for the lock starts a new gateway.
 pub(crate) async fn stop_when_unused(
     folder: PathBuf,
     name: String,
@@ -155,7 +155,7 @@ pub(crate) async fn stop_when_unused(
 
 #[cfg(test)]
 mod tests {
-    //! Files of gateways that run, that died, and that nobody can read.
+    //! Files of gateways that run, that died, and that cannot be read.
 
     use super::*;
 

@@ -1,14 +1,14 @@
-//! The home directory: created for its user alone, with its permissions checked.
+//! The home directory: created with access for its user only, and checked for that.
 
 use std::path::Path;
 
 use crate::app::App;
 use crate::error::{CliError, Exit, io_words, path_words};
 
-/// Files in it that grant access to their reader, or that name those who had access.
+/// Files in it that give access to their reader, or that list who had access.
 const SECRET_FILES: [&str; 4] = ["tokens.json", "tokens.lock", "gateway.key", "history"];
 
-/// Makes the home directory if it is not there. Rights that others have to it are removed, with a note to the user.
+/// Creates the home directory if it does not exist. Removes other users' permissions, with a note.
 pub(crate) fn make_private(app: &App) -> Result<(), CliError> {
     let home = &app.home;
     make_folder(home).map_err(|error| {
@@ -20,7 +20,7 @@ pub(crate) fn make_private(app: &App) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Makes a folder that only its user may open; one that is there stays as it is.
+/// Creates a folder for its user only; an existing one is unchanged.
 pub(crate) fn make_folder(path: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -29,7 +29,7 @@ pub(crate) fn make_folder(path: &Path) -> std::io::Result<()> {
     builder.create(path)
 }
 
-/// Opens a file to lock it, made for its user alone.
+/// Opens a lock file, which is created for its user only.
 pub(crate) fn lock_file(path: &Path) -> std::io::Result<std::fs::File> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -65,7 +65,7 @@ fn tighten(app: &App) {
     }
 }
 
-/// Whether a folder is ours to close: not one that several users share, and not the home of everything else.
+/// Whether the permissions of a folder may be changed: not if several users share it, or if it contains other data of the user.
 #[cfg(unix)]
 fn may_be_closed(app: &App, mode: u32) -> bool {
     const STICKY: u32 = 0o1000;

@@ -1,4 +1,4 @@
-//! Modes of what is made, and of what was there.
+//! Permissions of new and of existing files.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The machine as the managed call needs it: time, random numbers, and whether a process is still running.
+//! The services of this machine for managed calls: time, random numbers, and whether a process is still running.
 
 pub(crate) mod process;
 
@@ -10,14 +10,14 @@ use throughline_store::{Holder, Millis};
 use crate::app::App;
 use crate::host::process::{is_alive, this_process};
 
-/// This process.
+/// This process and its clock.
 pub(crate) struct LocalHost {
     app: Arc<App>,
     holder: Holder,
 }
 
 impl LocalHost {
-    /// As seen by a process that does `what`.
+    /// Creates the host for a process that does `what`.
     pub(crate) fn new(app: &Arc<App>, what: &str) -> Self {
         Self { app: Arc::clone(app), holder: this_process(what) }
     }

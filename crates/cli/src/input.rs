@@ -13,34 +13,34 @@ use crate::record::OpenRecord;
 use crate::record::session_context::load_view;
 use crate::ui::text::{counted, on_one_line};
 
-/// A file with thousands of broken lines is described by its first ones.
+/// The most notes that are shown about a file.
 const MAX_NOTES_SHOWN: usize = 20;
 
 /// The byte order marks of UTF-16.
 const UTF16_MARKS: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
 
-/// Whether the bytes as they were read are needed later.
+/// Whether the original bytes are needed later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Original {
-    /// They will be written out again if nothing changes.
+    /// They are written to the output if nothing changes.
     Keep,
-    /// They are not.
+    /// They are not needed.
     Drop,
 }
 
-/// A transcript and what it was read from.
+/// A transcript and its origin.
 pub(crate) struct TranscriptInput {
-    /// How messages call it.
+    /// The name in messages.
     pub(crate) name: String,
-    /// Size after unpacking.
+    /// The size after decompression.
     pub(crate) bytes: u64,
     /// The conversation.
     pub(crate) transcript: Transcript,
-    /// The document as it was read, where that was asked for and means anything: a log is never written back.
+    /// The original bytes, if they were requested. `None` for logs, which are never written back.
     pub(crate) original: Option<Vec<u8>>,
 }
 
-/// Reads, unpacks and decodes the input. Notes of the reader go to stderr.
+/// Reads, decompresses and decodes the input. Notes of the decoder go to stderr.
 pub(crate) fn load_input(
     app: &App,
     args: &TranscriptArgs,
@@ -64,7 +64,7 @@ pub(crate) fn load_input(
     Ok(TranscriptInput { name, bytes, transcript, original })
 }
 
-/// Reads, unpacks and decodes a file. Notes of the reader are in the transcript.
+/// Reads, decompresses and decodes a file. Notes of the decoder are in the transcript.
 pub(crate) fn read_transcript(
     file: &Path,
     options: &DecodeOptions,
@@ -86,7 +86,7 @@ pub(crate) fn recorded_input(session: &Session, transcript: Transcript) -> Trans
     TranscriptInput { name: format!("session {}", session.id), bytes, transcript, original: None }
 }
 
-/// The reader's refusal in words that say what to do about it.
+/// Converts an error of the decoder, with a hint.
 fn refused(name: &str, error: &DecodeError, is_utf16: bool) -> CliError {
     let failure = CliError::new(Exit::BadInput, format!("cannot read {name} as a transcript"))
         .because(on_one_line(&error.to_string()));
@@ -107,7 +107,7 @@ fn refused(name: &str, error: &DecodeError, is_utf16: bool) -> CliError {
     }
 }
 
-/// What a document is, in words.
+/// Describes the source of a document.
 pub(crate) fn source_words(source: Source) -> &'static str {
     match source {
         Source::List => "list of messages",

@@ -26,34 +26,34 @@ use crate::token_counter::TokenCounter;
 use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{on_one_line, thousands};
 
-/// How tokens shall be counted.
+/// How tokens are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CountMethod {
-    /// By the weights of the model's family.
+    /// By the weights of the model family.
     Estimate,
-    /// By the model's own tokenizer, where it is public.
+    /// By the model's own tokenizer, if it is public.
     Exact,
 }
 
-/// A value with where it came from.
+/// A value with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WithOrigin<T> {
     pub(crate) value: T,
     pub(crate) origin: String,
 }
 
-/// Everything around a transcript that decides about it.
+/// The settings, model and limits that apply to a transcript.
 pub(crate) struct TranscriptLimits {
-    /// What calls to the model cost.
+    /// The source of prices for calls.
     price_source: PriceSource,
     pub(crate) settings: Settings,
     pub(crate) model: Option<WithOrigin<String>>,
     pub(crate) window: WithOrigin<u64>,
     pub(crate) budgets: Budgets,
     pub(crate) counter: TokenCounter,
-    /// The size of the whole, where the conversation was held here. The meter has the same unit.
+    /// The size of the next request, if the conversation was held through Throughline. The counter has the same unit.
     pub(crate) size: Option<PendingRequest>,
-    /// What was configured for this window and model.
+    /// The configured limits for this window and model.
     pub(crate) policy: LimitPolicy,
     limits: Limits,
     reserved_origin: Option<&'static str>,
@@ -62,7 +62,7 @@ pub(crate) struct TranscriptLimits {
 }
 
 impl TranscriptLimits {
-    /// Works out what holds for a transcript.
+    /// Resolves the limits for a transcript.
     pub(crate) fn of(
         app: &App,
         args: &WindowArgs,
@@ -105,7 +105,7 @@ impl TranscriptLimits {
             }
             None => counter,
         };
-        // Limits are worked out from the same estimate as those of the conversation itself.
+        // Limits are computed from the same estimate as in the conversation itself.
         let fixed_tokens =
             size.map_or_else(|| counter.preamble(&transcript.preamble), |size| size.fixed_tokens);
         let limits = Limits::beside(&policy, fixed_tokens).map_err(|error| refused(error, &window))?;
@@ -142,7 +142,7 @@ impl TranscriptLimits {
         }
     }
 
-    /// Where compaction starts, as the limits have it. An attempt may be made with budgets of its own.
+    /// The threshold of these limits. An attempt may use other budgets.
     pub(crate) fn threshold_tokens(&self) -> u64 {
         self.limits.threshold_tokens.effective
     }
@@ -152,7 +152,7 @@ impl TranscriptLimits {
         self.notes.iter().for_each(|note| app.note(note));
     }
 
-    /// Each limit as configured and as in force, with the reason for the difference or its origin.
+    /// Each limit as configured and as in force, with the reason for a difference or its origin.
     pub(crate) fn limits(&self) -> Vec<(String, LimitInForce)> {
         let Limits {
             threshold_tokens,
@@ -217,7 +217,7 @@ impl TranscriptLimits {
         rows
     }
 
-    /// Model, window and way of counting, each with where it came from, as sentences.
+    /// Describes model, window and counting method, each with its origin.
     pub(crate) fn words(&self) -> String {
         let model =
             self.model.as_ref().map(|model| format!("Model {}, from {}. ", model.value, model.origin));
@@ -249,7 +249,7 @@ impl TranscriptLimits {
     }
 }
 
-/// The model: as asked for, else as the conversation is held with it, else as the transcript names it, else as configured.
+/// The model: of the command line, of the current conversation, of the transcript, or of the settings, in this order.
 fn model_of(
     app: &App,
     loaded: &Loaded,
@@ -269,7 +269,7 @@ fn model_of(
         .or_else(|| configured.map(|name| sourced(name, "model.default")))
 }
 
-/// The model as it would be asked for, with the window that counts before all others, and who serves it.
+/// The specification of the model with the window that overrides all others, and the kind of its endpoint.
 fn served_by(
     app: &App,
     loaded: &Loaded,
@@ -278,7 +278,7 @@ fn served_by(
     name: &str,
 ) -> (ModelSpec, Option<EndpointKind>) {
     let main = ModelSpec { window: loaded.window_setting(), ..ModelSpec::main(&loaded.settings) };
-    // Only what a person types may say who serves a model.
+    // Only the command line may name a provider together with a model.
     let wish = match &args.model {
         Some(typed) => main.named(typed),
         None => ModelSpec { model: name.to_owned(), ..main },
@@ -296,12 +296,12 @@ fn served_by(
     }
     let endpoint = wish.endpoint(|name| app.variable(name).map(str::to_owned)).ok();
     let kind = endpoint.map(|endpoint| endpoint.kind).or_else(|| wish.named_kind());
-    // Codex itself is what its subscriptions are used with.
+    // A ChatGPT subscription is used with Codex itself.
     let codex = (transcript.source == Source::CodexLog).then_some(EndpointKind::OpenAiCodex);
     (wish, kind.or(codex))
 }
 
-/// The window that an earlier refusal of the configured endpoint stated, where there is a record of one.
+/// The window that an earlier error of the configured endpoint stated, if a record exists.
 fn learnt(app: &App, wish: &ModelSpec) -> Option<u64> {
     if app.active_session.is_some() || !RecordPlace::of(app).is_ok_and(|place| place.is_there()) {
         return None;
@@ -311,7 +311,7 @@ fn learnt(app: &App, wish: &ModelSpec) -> Option<u64> {
     learnt_window(&record.store, &learnt_scope(&endpoint, &wish.model), record.now.ms).ok().flatten()
 }
 
-/// Who held the conversation of a log.
+/// The client that held the conversation of a log.
 fn recorded_client(transcript: &Transcript) -> Option<RecordedClient> {
     if transcript.source != Source::ClaudeCodeLog {
         return None;
@@ -322,7 +322,7 @@ fn recorded_client(transcript: &Transcript) -> Option<RecordedClient> {
     Some(RecordedClient::ClaudeCode { largest_prompt_tokens })
 }
 
-/// Tokens kept free for the answer, and who asks for them.
+/// The tokens reserved for the answer, and their origin.
 fn reserved_output(
     app: &App,
     args: &WindowArgs,
@@ -339,7 +339,7 @@ fn reserved_output(
     own.into_iter().find_map(|(tokens, origin)| Some((tokens?, origin)))
 }
 
-/// Where the threshold came from, if that is not the general setting.
+/// The origin of the threshold, if it is not the general setting.
 fn threshold_words(limits: &ResolvedLimits) -> Option<String> {
     match &limits.threshold.origin {
         ThresholdOrigin::General => None,
@@ -363,7 +363,7 @@ fn refused(error: LimitError, window: &WithOrigin<u64>) -> CliError {
     }
 }
 
-/// The estimator of the model's family, or of the family its wire suggests.
+/// The estimator of the model's family, or of the family that the wire format suggests.
 fn counter_for(
     known: &CataloguedModel,
     transcript: &Transcript,
@@ -384,7 +384,7 @@ fn counter_for(
     }
 }
 
-/// The limits as a table.
+/// Formats the limits as a table.
 pub(crate) fn limits_table(situation: &TranscriptLimits) -> TextTable {
     let mut table = TextTable::new(&[
         ("limit", Side::Left),
@@ -405,7 +405,7 @@ pub(crate) fn limits_table(situation: &TranscriptLimits) -> TextTable {
     table
 }
 
-/// A limit by the name people read, and what it means.
+/// The label of a limit and its explanation.
 fn limit_words(name: &str) -> (&str, &str) {
     match name {
         "window_tokens" => ("window", ""),

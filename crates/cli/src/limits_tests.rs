@@ -1,4 +1,4 @@
-//! Tests of where model, window and limits come from.
+//! The origin of model, window and limits.
 
 use throughline_config::Loader;
 use throughline_transcript::{DecodeOptions, decode};
@@ -112,7 +112,7 @@ fn windows_too_small_are_refused() {
 
 #[test]
 fn settings_of_the_limits_all_exist() {
-    // The names in messages are settings a user can type.
+    // The names in messages are settings that a user can type.
     let loaded = Loader::new().load().unwrap();
     for key in
         ["model.context_length", "model.default", "model.max_tokens", "compression.codex_gpt55_autoraise"]

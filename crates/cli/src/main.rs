@@ -1,4 +1,4 @@
-//! The `throughline` binary: arguments, terminal, home directory, environment. No library knows them.
+//! The `throughline` binary: arguments, terminal, home directory, environment. The libraries use none of these.
 
 #![cfg_attr(
     not(feature = "online"),
@@ -69,17 +69,17 @@ fn main() -> ExitCode {
     let arguments = match parse_or_offer(std::env::args_os().collect()) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version come this way too, with exit code 0; a closed pipe is no error here either.
+            // Help and version also arrive here, with exit code 0; a closed pipe is not an error.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code()));
         }
     };
-    // A panic is a defect and must not look like any documented outcome but that.
+    // A panic is a defect and must not look like another documented exit code.
     let ending = std::panic::catch_unwind(|| run(arguments));
     ExitCode::from(ending.unwrap_or(Exit::Internal).code())
 }
 
-/// Runs the command and reports a failure.
+/// Runs the command and reports an error.
 fn run(arguments: Cli) -> Exit {
     let Cli { global, command } = arguments;
     let app = match App::from_env(global.sets, global.colour) {

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::error::{CliError, Exit};
 use crate::record::RecordStore;
 
-/// The embedding model of the settings, if they name one.
+/// Returns the embedding model of the settings, if they name one.
 pub(crate) fn embedder(app: &App, settings: &Settings) -> Result<Option<Arc<ConfiguredEmbedder>>, CliError> {
     let variable = |name: &str| app.variable(name).map(str::to_owned);
     ConfiguredEmbedder::of(settings, &app.home, &variable).map_err(|problem| {
@@ -18,13 +18,12 @@ pub(crate) fn embedder(app: &App, settings: &Settings) -> Result<Option<Arc<Conf
     })
 }
 
-/// Has search in a record go by meaning too, where that is configured. A model that cannot be used is reported, and search goes by
-/// words.
+/// Enables search by meaning for a record, if it is configured. A model that cannot be used is reported, and search uses words.
 pub(crate) fn search_by_meaning(app: &App, settings: &Settings, store: &RecordStore) {
     let _ = attach(app, settings, store);
 }
 
-/// The same for a program that stays: the vectors of new messages are made in the background.
+/// Does the same for a long-running program: vectors of new messages are computed in the background.
 pub(crate) fn make_vectors(
     app: &App,
     settings: &Settings,
@@ -52,7 +51,7 @@ fn attach(app: &App, settings: &Settings, store: &RecordStore) -> Option<Arc<Con
     Some(embedder)
 }
 
-/// Which passages of the record are sent along with a message of a person.
+/// The settings for passages of the record that are sent along with a human message.
 pub(crate) fn automatic_recall(settings: &Settings) -> Option<AutomaticRecall> {
     let recall = &settings.recall;
     recall.automatic.then_some(AutomaticRecall { tokens: recall.automatic_tokens as u64 })

@@ -1,4 +1,4 @@
-//! The catalogue of models: the built-in one, with the user's entries over it.
+//! The catalogue of models: the built-in one, overridden by the user's entries.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,10 +8,10 @@ use throughline_tokens::Catalogue;
 use crate::app::App;
 use crate::error::{CliError, Exit, io_words, path_words};
 
-/// The user's own catalogue, in the home directory.
+/// The file with the user's entries, in the home directory.
 const CATALOGUE_FILE: &str = "models.json";
 
-/// The shipped catalogue, with the user's file over it where there is one.
+/// Loads the built-in catalogue and the user's entries.
 pub(crate) fn catalogue(app: &App) -> Result<Catalogue, CliError> {
     let path = app.home.join(CATALOGUE_FILE);
     let text = match fs::read_to_string(&path) {

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::error::{CliError, Exit, io_words};
 use crate::ui::text::on_one_line;
 
-/// Variables that name a proxy, the more particular ones first.
+/// Variables that name a proxy, the more specific ones first.
 const PROXY_VARIABLES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
 /// The proxy of the environment, if there is one.
@@ -23,12 +23,12 @@ pub(crate) fn proxy(app: &App) -> Option<String> {
 
 /// A client for an endpoint.
 pub(crate) fn client(app: &App, endpoint: &Endpoint) -> Result<Client, CliError> {
-    // What runs on this machine is never behind a proxy.
+    // A proxy is not used for servers on this machine.
     let proxy = proxy(app).filter(|_| !endpoint.base.is_local());
     client_within(app, TimeLimits::of(endpoint), proxy)
 }
 
-/// A client for whichever endpoints the settings name.
+/// Creates a client for any endpoint in the settings.
 pub(crate) fn client_for_any(app: &App) -> Result<Client, CliError> {
     client_within(app, TimeLimits::REMOTE, proxy(app))
 }
@@ -44,17 +44,17 @@ fn client_within(app: &App, limits: TimeLimits, proxy: Option<String>) -> Result
     Ok(client.with_slots(app.slots.clone()))
 }
 
-/// A number of slots as the settings give it.
+/// Converts the configured number of slots.
 pub(crate) fn configured_slots(slots: Option<usize>) -> Option<NonZeroU32> {
     slots.and_then(|slots| NonZeroU32::new(u32::try_from(slots).ok()?))
 }
 
-/// A future for `block_on`, which is compiled once for every kind of runtime and every type of future it is given.
+/// Boxes a future for `block_on`, which is then compiled once for each output type instead of once for each future.
 pub(crate) fn boxed<'a, T>(future: impl Future<Output = T> + 'a) -> Pin<Box<dyn Future<Output = T> + 'a>> {
     Box::pin(future)
 }
 
-/// Runs something that waits for the network.
+/// Runs a future on a new runtime.
 pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
@@ -63,12 +63,12 @@ pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> Result<T, CliError
     Ok(runtime.block_on(boxed(future)))
 }
 
-/// Settings that make no endpoint.
+/// The error for settings that name no usable endpoint.
 pub(crate) fn not_configured(error: &EndpointError) -> CliError {
     CliError::new(Exit::BadConfig, error.to_string())
 }
 
-/// An endpoint that did not say what models it has.
+/// The error of an endpoint that did not list its models.
 pub(crate) fn refused(trouble: &ProviderError, endpoint: &Endpoint, model: &str) -> CliError {
     let failure = CliError::new(Exit::Unanswered, endpoint_problem(trouble, endpoint, model));
     let address = endpoint.base.as_str();
@@ -80,7 +80,7 @@ pub(crate) fn refused(trouble: &ProviderError, endpoint: &Endpoint, model: &str)
     }
 }
 
-/// The problem of an endpoint, and how to fix it.
+/// Describes the problem of an endpoint, and the remedy.
 pub(crate) fn endpoint_problem(trouble: &ProviderError, endpoint: &Endpoint, model: &str) -> String {
     let bare = ProviderError { words: String::new(), ..trouble.clone() };
     match trouble.advice_on_list(endpoint, model) {
@@ -89,10 +89,10 @@ pub(crate) fn endpoint_problem(trouble: &ProviderError, endpoint: &Endpoint, mod
     }
 }
 
-/// What would keep a model from answering, as far as the endpoint's list of models tells: nobody there, a key that is not
-/// accepted, another wire, a model it does not have.
+/// Predicts from the endpoint's list of models why a model would not answer: no server, a refused key, another wire format, an unknown
+/// model.
 pub(crate) async fn model_problem(model: &str, endpoint: &Endpoint, client: &Client) -> Option<String> {
-    // It has no list.
+    // This endpoint has no list.
     if endpoint.kind == EndpointKind::OpenAiCodex {
         return None;
     }
@@ -107,7 +107,7 @@ pub(crate) async fn model_problem(model: &str, endpoint: &Endpoint, client: &Cli
     }
 }
 
-/// Says that an endpoint does not list a model. `None` where it does, or lists nothing at all.
+/// The message that an endpoint does not list a model. `None` if it does, or lists nothing.
 pub(crate) fn not_listed(model: &str, endpoint: &Endpoint, listed: &[ListedModel]) -> Option<String> {
     let is_there =
         listed.iter().any(|one| is_meant(&one.id, model) || is_loaded_file(&one.id, model, endpoint));
@@ -117,7 +117,7 @@ pub(crate) fn not_listed(model: &str, endpoint: &Endpoint, listed: &[ListedModel
     let model = on_one_line(model);
     let address = endpoint.base.as_str();
     Some(match (endpoint.kind, listed) {
-        // It takes any name for the one model it has loaded.
+        // llama.cpp accepts any name for the one model it has loaded.
         (EndpointKind::LlamaCpp, [only]) => format!(
             "`{model}` is not at {address}: llama.cpp there has `{}` and answers with it whatever name is sent",
             on_one_line(&only.id)
@@ -129,7 +129,7 @@ pub(crate) fn not_listed(model: &str, endpoint: &Endpoint, listed: &[ListedModel
     })
 }
 
-/// Whether a listed model is the one that is named: names may go without dates, variants and the tag for the latest.
+/// Whether a listed model is the named one: names may omit dates, variants and the tag for the latest version.
 fn is_meant(listed: &str, named: &str) -> bool {
     let (listed, named) = (listed.to_ascii_lowercase(), named.to_ascii_lowercase());
     let without_variant = named.split_once(':').map_or(named.as_str(), |(name, _)| name);
@@ -137,8 +137,7 @@ fn is_meant(listed: &str, named: &str) -> bool {
     listed == without_variant || rest.is_some_and(|rest| matches!(rest, "" | ":latest") || is_date(rest))
 }
 
-/// Whether a llama.cpp server lists the file of the model that is named: it may list a path, and names of files end with how
-/// the model was quantised.
+/// Whether a llama.cpp server lists the file of the named model. It may list a path, and file names end with the quantisation.
 fn is_loaded_file(listed: &str, named: &str, endpoint: &Endpoint) -> bool {
     if endpoint.kind != EndpointKind::LlamaCpp || named.is_empty() {
         return false;
@@ -153,14 +152,14 @@ fn is_loaded_file(listed: &str, named: &str, endpoint: &Endpoint) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_', '.']))
 }
 
-/// Whether the end of a name is a date: `-20260101`, `-2026-01-01`.
+/// Whether the end of a name is a date, such as `-20260101` or `-2026-01-01`.
 fn is_date(end: &str) -> bool {
     let Some(date) = end.strip_prefix('-') else { return false };
     let year = date.split('-').next().unwrap_or_default();
     year.len() >= 4 && date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
-/// Where a key came from, in words; never the key.
+/// Describes the origin of a key, without the key.
 pub(crate) fn key_words(source: &KeySource) -> String {
     match source {
         KeySource::Setting(setting) => format!("key from {setting}"),

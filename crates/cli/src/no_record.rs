@@ -1,4 +1,4 @@
-//! Replaces the record in a build with the offline tools alone: every use of the record is an error.
+//! Replaces the record in a build without the `online` feature: every use of the record is an error.
 
 use std::marker::PhantomData;
 
@@ -16,12 +16,12 @@ fn no_record() -> CliError {
         .hint("pass a file instead, or build it with its default features")
 }
 
-/// The error of a record that is never opened.
+/// Converts an error of the record, which cannot occur here.
 pub(crate) fn refused(_error: StoreError) -> CliError {
     no_record()
 }
 
-/// Where a record would be.
+/// The place of the record, which this build does not have.
 pub(crate) struct RecordPlace;
 
 impl RecordPlace {
@@ -34,7 +34,7 @@ impl RecordPlace {
     }
 }
 
-/// A record that is never opened.
+/// An open record, which this build never creates.
 pub(crate) struct OpenRecord<'a> {
     pub(crate) store: MemoryStore,
     pub(crate) owner: Owner,
@@ -76,7 +76,7 @@ impl<'a> OpenRecord<'a> {
     }
 }
 
-/// Views of sessions that are never opened.
+/// Views of recorded sessions, which this build cannot load.
 pub(crate) mod session_context {
     use super::{App, CliError, LoadedView, OpenRecord, Session, Transcript, no_record};
 

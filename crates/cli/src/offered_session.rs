@@ -32,7 +32,7 @@ pub(crate) fn parse_or_offer(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     }
 }
 
-/// Asks whether to read the log. Enter alone means yes: a session log is never written.
+/// Asks whether to read the log. Enter alone means yes: a session log is never written to.
 fn is_wanted(app: &App, log: &SessionLog) -> bool {
     let SessionLog { program, path, bytes, changed_ms } = log;
     let question = format!(

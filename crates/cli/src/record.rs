@@ -1,4 +1,4 @@
-//! Opens the record for commands, finds and locks sessions in it, and turns each failure into a message.
+//! Opens the record for commands, finds and locks sessions, and turns errors into messages.
 
 pub(crate) mod lock;
 mod place;
@@ -22,22 +22,22 @@ pub(crate) use place::read_artifact_place;
 pub(crate) use place::without_postgres;
 pub(crate) use place::{RecordPlace, RecordStore, artifact_place};
 
-/// Ids have few random digits, so a second try is not far-fetched; a third is.
+/// The number of attempts to find an unused id. Ids have few random digits, so a second attempt may be necessary.
 const ID_ATTEMPTS: usize = 8;
-/// Columns of a name that is made from first words.
+/// The widest name made from first words, in columns.
 const MAX_NAME_COLUMNS: usize = 76;
-/// Candidates for a shortened id that are listed.
+/// The most candidates for a shortened id that are listed.
 const MAX_CANDIDATES: usize = 10;
-/// So many candidates the store names at most; there may be more then.
+/// The most candidates that the store returns; at this number there may be more.
 const ALL_CANDIDATES: usize = 20;
-/// Columns before the text of a reason.
+/// The width of the label before a reason, in columns.
 const WHY_COLUMNS: usize = 7;
 
-/// What to do when nothing is recorded.
+/// The hint if nothing is recorded.
 pub(crate) const HOW_TO_BEGIN: &str =
     "`throughline import` reads the histories of Claude Code, Codex and Hermes";
 
-/// The opened record, and the owner whose conversations are read.
+/// An open record, and the owner whose conversations are read.
 pub(crate) struct OpenRecord<'a> {
     pub(crate) store: RecordStore,
     pub(crate) owner: Owner,
@@ -46,12 +46,12 @@ pub(crate) struct OpenRecord<'a> {
 }
 
 impl<'a> OpenRecord<'a> {
-    /// Opens the record for reading and writing; makes it if it is not there.
+    /// Opens the record for reading and writing; creates a missing one.
     pub(crate) fn open(app: &'a App) -> Result<Self, CliError> {
         Ok(Self::of(RecordStore::open(app)?, app))
     }
 
-    /// Opens the record for reading, if there is one. If not, the error says how to get one.
+    /// Opens the record for reading. `None` if there is none, after a note on how to create one.
     pub(crate) fn open_existing(app: &'a App) -> Result<Option<Self>, CliError> {
         if RecordPlace::of(app)?.is_there() {
             return Self::open_for_reading(app).map(Some);
@@ -60,20 +60,20 @@ impl<'a> OpenRecord<'a> {
         Ok(None)
     }
 
-    /// Opens the record for a command that reads a session in it.
+    /// Opens the record for a command that reads a session.
     pub(crate) fn open_to_read(app: &'a App, reference: &str) -> Result<Self, CliError> {
         must_exist(app, reference)?;
         Self::open_for_reading(app)
     }
 
-    /// Opens the record for a command that changes a session in it.
+    /// Opens the record for a command that changes a session.
     pub(crate) fn open_to_change(app: &'a App, reference: &str) -> Result<Self, CliError> {
         must_exist(app, reference)?;
         Self::open(app)
     }
 
-    /// Opens the record for reading. That changes nothing, so it works where nothing can be written; a record of an older
-    /// version is brought up to date first, which takes writing.
+    /// Opens the record for reading. This writes nothing, so it works on a read-only disk; only a record of an older version is migrated
+    /// first.
     pub(crate) fn open_for_reading(app: &'a App) -> Result<Self, CliError> {
         Ok(Self::of(RecordStore::open_for_reading(app)?, app))
     }
@@ -82,8 +82,8 @@ impl<'a> OpenRecord<'a> {
         Self { store, owner: Owner::default(), now: app.now(), app }
     }
 
-    /// A session by its id, a unique prefix, its title or `last`. A prefix that fits several sessions of one
-    /// conversation, and no other, means the newest of them.
+    /// Finds a session by its id, a unique prefix, its title or `last`. A prefix that fits several sessions of one conversation only
+    /// means the newest of them.
     pub(crate) fn session(&self, reference: &str) -> Result<Session, CliError> {
         let (candidates, reference) = match Session::find(&self.store, &self.owner, reference) {
             Ok(session) => return Ok(session),
@@ -95,14 +95,14 @@ impl<'a> OpenRecord<'a> {
         Err(self.ambiguous(&reference, &sessions))
     }
 
-    /// The newest session of the conversation that a reference names.
+    /// Finds the newest session of the conversation that a reference names.
     pub(crate) fn tip(&self, reference: &str) -> Result<Session, CliError> {
         let session = self.session(reference)?;
         let chain = self.store.chain(&self.owner, &session.id).map_err(refused)?;
         Ok(chain.into_iter().next_back().unwrap_or(session))
     }
 
-    /// Does something with a conversation while no other process may change it. Writes that name the lease fail once it is over.
+    /// Runs `act` while the conversation is locked. Writes under the lease fail once the lease has expired.
     pub(crate) fn locked<T>(
         &self,
         session: &Session,
@@ -131,7 +131,7 @@ impl<'a> OpenRecord<'a> {
         Ok(done)
     }
 
-    /// Does something that needs an unused id, with as many ids as it takes.
+    /// Runs `act` with new ids until one is unused.
     pub(crate) fn with_new_id<T>(
         &self,
         mut act: impl FnMut(SessionId) -> Result<T, StoreError>,
@@ -146,7 +146,7 @@ impl<'a> OpenRecord<'a> {
         }
     }
 
-    /// What a conversation is called: its title, or the first words a person said in it.
+    /// The name of a conversation: its title, or its first human words.
     pub(crate) fn name_of(&self, session: &Session) -> Result<Option<String>, CliError> {
         if session.title.is_some() {
             return Ok(session.title.clone());
@@ -160,7 +160,7 @@ impl<'a> OpenRecord<'a> {
         }
     }
 
-    /// The first words of a person in a session, if they are near its beginning.
+    /// The first human words of a session, if they are near its beginning.
     pub(crate) fn first_words(&self, root: &Session) -> Result<Option<String>, CliError> {
         let words = root.first_words(&self.store, &self.owner).map_err(refused)?;
         Ok(words.map(|words| glimpse(&words, MAX_NAME_COLUMNS)).filter(|words| !words.is_empty()))
@@ -198,7 +198,7 @@ fn must_exist(app: &App, reference: &str) -> Result<(), CliError> {
     Err(unknown(reference).because("nothing is recorded yet").hint(HOW_TO_BEGIN))
 }
 
-/// A title as a list shows it.
+/// The title in a list.
 pub(crate) fn title_words(title: Option<&str>) -> String {
     title.map_or_else(|| "(no title)".to_owned(), on_one_line)
 }
@@ -207,7 +207,7 @@ fn unknown(reference: &str) -> CliError {
     CliError::new(Exit::BadInput, format!("there is no session `{}`", on_one_line(reference)))
 }
 
-/// A refusal of the store as an error that says what to do.
+/// Converts an error of the store, with a hint.
 pub(crate) fn refused(error: StoreError) -> CliError {
     let words = on_one_line(&error.to_string());
     match error {
@@ -280,7 +280,7 @@ pub(crate) fn refused(error: StoreError) -> CliError {
     }
 }
 
-/// Whether the place shown in a message is the address of a server.
+/// Whether the path in a message is the address of a server.
 fn is_server(path: &std::path::Path) -> bool {
     path.to_str().is_some_and(|path| path.starts_with("postgres://"))
 }

@@ -1,4 +1,4 @@
-//! Tests of what users are told when the record refuses.
+//! The messages for errors of the record.
 
 use std::path::PathBuf;
 

@@ -40,7 +40,7 @@ use crate::serve::configuration::{ConfigSource, Configuration};
 use crate::serve::log::ServeLog;
 use crate::serve::operator_tools::HomeTools;
 
-/// Threads that wait for the record: it is written by one at a time, and each thread more takes memory of its own.
+/// The number of threads for store calls. Writes happen one at a time, and each thread takes memory.
 const RECORD_THREADS: usize = 16;
 
 /// Run the gateway: a local proxy between your agent and its model provider
@@ -77,7 +77,7 @@ pub(crate) struct ServeArgs {
     for_runs: Option<String>,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &ServeArgs, app: &App) -> Result<(), CliError> {
     let loaded = configuration::settings(args, app)?;
     let settings = &loaded.settings;
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &ServeArgs, app: &App) -> Result<(), CliError> {
     runtime.block_on(boxed(listen(args, app, loaded, (address, access))))
 }
 
-/// The address to listen on.
+/// Parses the address to listen on.
 fn address(bind: &str) -> Result<SocketAddr, CliError> {
     let wrong = |why: String| {
         CliError::new(
@@ -154,7 +154,7 @@ async fn listen(
     match &fleet {
         None => shared_home::tell(&app, &others),
         Some(_) if seal_keys.is_empty() => app.warn(
-            "gateway.seal_keys is not set: other gateways on this database cannot open what clients of this one keep",
+            "gateway.seal_keys is not set: other gateways on this database cannot open the sealed data that clients of this one keep",
         ),
         Some(_) => {}
     }
@@ -222,13 +222,13 @@ async fn listen(
     Ok(())
 }
 
-/// Where clients find it.
+/// The base URL for clients.
 fn base_url(is_tls: bool, address: SocketAddr) -> String {
     let scheme = if is_tls { "https" } else { "http" };
     format!("{scheme}://{address}")
 }
 
-/// Who may use the gateway, for people.
+/// Describes who may use the gateway.
 fn access_words(access: &AccessPolicy, any_user: bool) -> String {
     match access {
         AccessPolicy::Tokens(book) if book.entries().is_empty() => {
@@ -244,7 +244,7 @@ fn access_words(access: &AccessPolicy, any_user: bool) -> String {
     }
 }
 
-/// What a person sees who starts it.
+/// The lines at the start of the gateway.
 fn greeting(record: &str, base_url: &str, upstreams: &Upstreams, summaries: &str, access: &str) -> String {
     let mut out = format!("Listening on {base_url}\n\nUpstreams:\n");
     for upstream in &upstreams.all {

@@ -21,7 +21,7 @@ fn address_that_others_can_reach_requires_a_token() {
         Ok(())
     })
     .unwrap();
-    // Once there is one, it is demanded everywhere.
+    // Once a token exists, every address requires one.
     assert!(matches!(access::at(here, &AccessTokenList::File(&app)).unwrap(), AccessPolicy::Tokens(_)));
     assert!(matches!(access::at(everywhere, &AccessTokenList::File(&app)).unwrap(), AccessPolicy::Tokens(_)));
 }

@@ -11,11 +11,11 @@ use crate::files::write_atomic;
 use crate::gateways;
 use crate::setup::this_program_path;
 
-/// The name of the unit of systemd, ...
+/// The name of the systemd unit.
 const UNIT: &str = "throughline.service";
-/// ... and of the agent of launchd.
+/// The label of the launchd agent.
 const LABEL: &str = "throughline.gateway";
-/// The line by which our files are known; others are not replaced.
+/// The line that identifies our files; other files are not replaced.
 const MARK: &str = "Written by `throughline service install`";
 
 /// Run the gateway as a service of the user
@@ -46,7 +46,7 @@ enum ServiceCommand {
     Status,
     /// Show the log of the service
     Logs {
-        /// Lines
+        /// How many lines to show
         #[arg(long, short = 'n', default_value_t = 50)]
         lines: u32,
         /// Show new lines as they come
@@ -57,7 +57,7 @@ enum ServiceCommand {
     Uninstall,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &ServiceArgs, app: &App) -> Result<(), CliError> {
     match args.command {
         ServiceCommand::Install { dry_run } => install(app, true, dry_run),
@@ -67,14 +67,14 @@ pub(crate) fn run(args: &ServiceArgs, app: &App) -> Result<(), CliError> {
     }
 }
 
-/// Who runs services here.
+/// The service manager of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ServiceManager {
     Systemd,
     Launchd,
 }
 
-/// The file of the service and the commands that go with it.
+/// The file of the service and its commands.
 pub(crate) struct ServicePlan {
     manager: ServiceManager,
     path: PathBuf,
@@ -82,7 +82,7 @@ pub(crate) struct ServicePlan {
 }
 
 impl ServicePlan {
-    /// Whether services can be installed here.
+    /// Whether services can be installed on this machine.
     pub(crate) fn is_available(app: &App) -> bool {
         ServiceManager::of(app).is_some()
     }
@@ -113,7 +113,7 @@ impl ServicePlan {
         })
     }
 
-    /// Commands that start the service once its file is there.
+    /// The commands that start the service after its file was written.
     fn start(&self) -> Vec<Vec<String>> {
         let words = |line: &[&str]| line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         match self.manager {
@@ -128,7 +128,7 @@ impl ServicePlan {
         }
     }
 
-    /// Commands that stop the service; they need its file.
+    /// The commands that stop the service; they need its file.
     fn stop(&self) -> Vec<Vec<String>> {
         let words = |line: &[&str]| line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         match self.manager {
@@ -161,13 +161,13 @@ fn log_path(app: &App) -> PathBuf {
     app.home.join("gateways").join("service.log")
 }
 
-/// A unit of systemd. Words are quoted; `%` and `$` mean something to systemd.
+/// The text of the systemd unit. Words are quoted, and `%` and `$`, which are special to systemd, are escaped.
 fn systemd_unit(program: &Path, home: &Path) -> String {
     let quoted = |path: &Path| {
         let text = path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
         format!("\"{}\"", text)
     };
-    // A path is not expanded in Environment=, but is in ExecStart=.
+    // systemd expands `$` in ExecStart=, but not in Environment=.
     let program = quoted(program).replace('$', "$$");
     let variable = format!("THROUGHLINE_HOME={}", home.display());
     format!(
@@ -199,7 +199,7 @@ fn launchd_agent(program: &Path, home: &Path, log: &Path) -> String {
     )
 }
 
-/// Installs the service and starts it.
+/// Installs and starts the service.
 pub(crate) fn install(app: &App, is_agreed: bool, dry_run: bool) -> Result<(), CliError> {
     let plan = ServicePlan::of(app)?;
     if dry_run {
@@ -243,7 +243,7 @@ pub(crate) fn install(app: &App, is_agreed: bool, dry_run: bool) -> Result<(), C
     ))
 }
 
-/// Has systemd check the file, where it can.
+/// Checks the file with systemd-analyze, if it is available.
 fn verify(plan: &ServicePlan, app: &App) {
     let Some(program) =
         app.find_program("systemd-analyze".as_ref()).filter(|_| plan.manager == ServiceManager::Systemd)
@@ -256,7 +256,7 @@ fn verify(plan: &ServicePlan, app: &App) {
         && !output.status.success()
     {
         let words = String::from_utf8_lossy(&output.stderr);
-        // Without a session of the user it checks nothing, and says so.
+        // Without a user session it checks nothing, and prints a message.
         if let Some(line) = words.lines().find(|line| line.contains(UNIT)) {
             app.warn(&format!("systemd-analyze: {line}"));
         }
@@ -322,7 +322,7 @@ fn logs(app: &App, lines: u32, follow: bool) -> Result<(), CliError> {
     }
 }
 
-/// Stops the service and removes it.
+/// Stops and removes the service.
 pub(crate) fn uninstall(app: &App) -> Result<(), CliError> {
     let plan = ServicePlan::of(app)?;
     match std::fs::read_to_string(&plan.path) {
@@ -335,7 +335,7 @@ pub(crate) fn uninstall(app: &App) -> Result<(), CliError> {
     }
     for line in plan.stop() {
         if let Err(failure) = carry_out(&line, app) {
-            // What does not run cannot be stopped.
+            // A service that is not running cannot be stopped.
             app.warn(&failure.whole_on_one_line());
         }
     }
@@ -351,7 +351,7 @@ pub(crate) fn uninstall(app: &App) -> Result<(), CliError> {
 
 #[cfg(test)]
 mod tests {
-    //! The files, with paths that have to be quoted.
+    //! The generated files, with paths that need quoting.
 
     use super::*;
 

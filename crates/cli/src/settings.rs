@@ -1,4 +1,4 @@
-//! The settings in effect, from the file, the environment, `--set` and flags. Every command gets them here.
+//! The settings in effect, from the file, the environment, `--set` and flags. Every command loads them here.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -12,7 +12,7 @@ use crate::error::{CliError, Exit, io_words, path_words};
 /// A flag that sets a setting: its name, the key, the value.
 pub(crate) type SettingFlag<'a> = (&'a str, &'a str, String);
 
-/// The settings in effect. Warnings go to stderr.
+/// Loads the settings in effect. Warnings go to stderr.
 pub(crate) fn load_settings(app: &App, flags: &[SettingFlag<'_>]) -> Result<Loaded, CliError> {
     let loaded = load(app, flags)?;
     say_warnings(app, &loaded.warnings);
@@ -32,14 +32,14 @@ pub(crate) fn loader(app: &App, flags: &[SettingFlag<'_>]) -> Result<Loader, Cli
     for argument in &app.sets {
         loader = loader.set(argument);
     }
-    // A flag of its own is more particular than --set.
+    // A flag overrides `--set`.
     for (flag, key, value) in flags {
         loader = loader.flag(*flag, *key, value.clone());
     }
     Ok(loader)
 }
 
-/// The bytes of config.yaml; none if there is no such file, which is fine.
+/// Reads config.yaml; `None` if there is no such file.
 pub(crate) fn read_config(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
     match read_bounded(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -51,7 +51,7 @@ pub(crate) fn read_config(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
     }
 }
 
-/// One byte more than settings may have is enough to refuse them.
+/// Reads at most one byte more than settings may have, which is enough to refuse them.
 pub(crate) fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(Loader::MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;

@@ -1,7 +1,7 @@
-//! `throughline setup`: points clients at the gateway permanently, in their own settings files, and can undo it.
+//! `throughline setup`: configures clients to use the gateway permanently, in their own settings files, and can undo it.
 //!
-//! Only the values in question are edited. What was written is stored in the home directory, so that it can be removed again
-//! even if the client changed the file since.
+//! Only the values in question are edited. The written values are stored in the home directory, so that they can be removed even if the
+//! client changed the file since.
 
 mod document;
 mod plan;
@@ -22,9 +22,9 @@ use crate::setup::receipt::Receipt;
 pub(crate) use crate::setup::document::{EditRefusal, FileFormat};
 pub(crate) use crate::setup::steps::{SettingEdit, WrittenSetting, apply, undo};
 
-/// The word for the completion of the shell, ...
+/// The argument for shell completion.
 const COMPLETION: &str = "completion";
-/// ... and for the service.
+/// The argument for the service.
 const SERVICE: &str = "service";
 
 /// Point clients at the gateway for good
@@ -74,7 +74,7 @@ fn can_be_set_up() -> impl Iterator<Item = &'static ClientProgram> {
     CLIENTS.iter().filter(|client| client.settings.iter().any(|file| !file.values.is_empty()))
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &SetupArgs, cli: clap::Command, app: &App) -> Result<(), CliError> {
     if !args.what.is_empty() {
         return args.what.iter().try_for_each(|what| one(what, args, &cli, app));
@@ -91,14 +91,14 @@ pub(crate) fn run(args: &SetupArgs, cli: clap::Command, app: &App) -> Result<(),
     }
     for what in found {
         if let Err(failure) = one(&what, args, &cli, app) {
-            // One client that cannot be set up does not keep the others from it.
+            // A client that cannot be set up does not stop the others.
             app.warn(&format!("{what}: {}", failure.whole_on_one_line()));
         }
     }
     Ok(())
 }
 
-/// What could be set up here: clients whose command or settings are there, the shell and the service.
+/// Returns what can be set up: clients whose command or settings exist, the shell, and the service.
 fn installed(app: &App) -> Vec<String> {
     let clients = can_be_set_up().filter(|client| {
         let is_command =
@@ -149,7 +149,7 @@ fn one_client(client: &ClientProgram, args: &SetupArgs, app: &App) -> Result<(),
         plan.carry_out(app)?;
         app.print(&format!(
             "{} is set up. The gateway has to run: `throughline service install`, or `throughline serve`.\n\
-             `throughline setup {} --undo` takes it back.\n",
+             `throughline setup {} --undo` undoes it.\n",
             client.title, client.name
         ))?;
         if let Some(subscription) = client.launch.as_ref().and_then(|launch| launch.subscription.as_ref())
@@ -171,7 +171,7 @@ fn take_back(name: &str, title: &str, args: &SetupArgs, app: &App) -> Result<(),
     let plan = SetupPlan::back(&receipt, app)?;
     if (plan.is_done() && !args.dry_run) || agreed(title, &plan.diff(), args, app)? {
         plan.carry_out(app)?;
-        app.print(&format!("What `setup` wrote for {title} was taken out.\n"))?;
+        app.print(&format!("What `setup` wrote for {title} was removed.\n"))?;
     }
     Ok(())
 }
@@ -193,7 +193,7 @@ fn agreed(title: &str, diff: &str, args: &SetupArgs, app: &App) -> Result<bool, 
     Ok(matches!(app.ask("Make these changes? [y/N] ").as_deref(), Some("y" | "Y" | "yes")))
 }
 
-/// The files of a client and what is written into them.
+/// The files of a client with the values for them.
 fn files(client: &ClientProgram, args: &SetupArgs, app: &App) -> Result<Vec<FilePlan>, CliError> {
     let url = gateway_url(app)?;
     let program = this_program(app)?;
@@ -220,21 +220,21 @@ fn files(client: &ClientProgram, args: &SetupArgs, app: &App) -> Result<Vec<File
     Ok(files)
 }
 
-/// Where the gateway listens when it is a service.
+/// The address of the gateway when it runs as a service.
 fn gateway_url(app: &App) -> Result<String, CliError> {
     let settings = crate::settings::load_settings(app, &[])?.settings;
     let scheme = if settings.gateway.tls_cert.is_empty() { "http" } else { "https" };
     Ok(format!("{scheme}://{}", settings.gateway.bind.trim()))
 }
 
-/// This program, as it stands in a JSON string: by its name where the shell finds it by that.
+/// This program, escaped for a JSON string.
 fn this_program(app: &App) -> Result<String, CliError> {
     let path = this_program_path(app)?;
     let text = serde_json::Value::from(path.display().to_string()).to_string();
     Ok(text.trim_matches('"').to_owned())
 }
 
-/// This program: by its name where the shell finds it by that, else by its path.
+/// The command for this program: its name if PATH finds it, otherwise its path.
 pub(crate) fn this_program_path(app: &App) -> Result<PathBuf, CliError> {
     let own = std::env::current_exe().map_err(|error| {
         CliError::new(Exit::Internal, "the path of this program is unknown")
@@ -250,7 +250,7 @@ fn shell(named: Option<clap_complete::Shell>, app: &App) -> Option<clap_complete
     named.or_else(|| clap_complete::Shell::from_shell_path(app.variable("SHELL")?))
 }
 
-/// The completion of the shell, as a file where the shell looks for it.
+/// Writes the completion script where the shell finds it.
 fn completion(args: &SetupArgs, cli: &clap::Command, app: &App) -> Result<(), CliError> {
     use clap_complete::Shell;
     if args.undo {

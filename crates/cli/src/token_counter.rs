@@ -6,12 +6,12 @@ use throughline_transcript::{Message, Part, Preamble, RawJson, SharedText, decod
 
 use crate::context_breakdown::MeasureTokens;
 
-/// The estimator or counter in use.
+/// An estimator, or an exact counter.
 pub(crate) struct TokenCounter {
     model: TokenModel,
-    /// Counts text exactly, where that was asked for; what the wire adds is estimated in any case.
+    /// The encoding for exact counts of text, if they were requested. Framing is always estimated.
     encoding: Option<Encoding>,
-    /// What estimates are multiplied with, where a provider counted the same conversation.
+    /// The factor for estimates, if a provider counted the same conversation.
     factor: f64,
 }
 
@@ -24,8 +24,7 @@ impl TokenCounter {
         Self { model, encoding: Some(encoding), factor: 1.0 }
     }
 
-    /// An estimator whose figures are in the unit of a provider that counted the whole: `counted` where this meter
-    /// estimates `estimated` tokens.
+    /// Scales the estimator to a provider's count: `counted` tokens for what it estimates as `estimated`.
     pub(crate) fn corrected(self, counted: u64, estimated: u64) -> Self {
         if estimated == 0 || counted == 0 || self.encoding.is_some() {
             return self;
@@ -33,12 +32,12 @@ impl TokenCounter {
         Self { factor: counted as f64 / estimated as f64, ..self }
     }
 
-    /// The same without correction: the unit of sizes that are recorded.
+    /// Returns the estimator without the factor: the unit of recorded sizes.
     pub(crate) fn estimating_only(&self) -> Self {
         Self { factor: 1.0, model: self.model.clone(), encoding: self.encoding }
     }
 
-    /// The estimator and what its figures are multiplied with.
+    /// The estimator and its factor.
     pub(crate) fn estimator(&self) -> (TokenModel, f64) {
         (self.model.clone(), self.factor)
     }
@@ -47,14 +46,14 @@ impl TokenCounter {
         (tokens as f64 * self.factor).round() as u64
     }
 
-    /// Tokens of the system prompt and the tools.
+    /// Counts the tokens of the system prompt and the tools.
     pub(crate) fn preamble(&self, preamble: &Preamble) -> u64 {
         let system = preamble.system.as_ref().map_or(0, |system| self.system(system.as_str()));
         let tools = preamble.tools.as_ref().map_or(0, |tools| self.tools(tools.as_str()));
         system + tools
     }
 
-    /// How tokens are counted, in words.
+    /// Describes the counting method.
     pub(crate) fn words(&self) -> String {
         match self.encoding {
             Some(encoding) => format!("counted with {}, framing and images estimated", encoding.name()),
@@ -68,7 +67,7 @@ impl TokenCounter {
         }
     }
 
-    /// The same for machines.
+    /// The counting method as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         match self.encoding {
             Some(encoding) => {
@@ -81,7 +80,7 @@ impl TokenCounter {
         }
     }
 
-    /// Tokens of a profile: all of it estimated, or its text replaced by an exact count.
+    /// Counts the tokens of a profile: estimated, or with its text replaced by an exact count.
     fn content(&self, profile: ContentProfile, texts: impl FnOnce(Encoding) -> u64) -> u64 {
         match self.encoding {
             Some(encoding) => {
@@ -110,7 +109,7 @@ impl MeasureTokens for TokenCounter {
     }
 
     fn image(&self, block: &str) -> u64 {
-        // A message around the block, so that pictures are read in one place only.
+        // The block is wrapped in a message, so that images are parsed in one place only.
         let json = format!("{{\"role\":\"user\",\"content\":[{block}]}}");
         let images =
             decode_message(SharedText::new(json)).map(|message| ContentProfile::of_message(&message).images);
@@ -127,7 +126,7 @@ impl MeasureTokens for TokenCounter {
     }
 }
 
-/// A system prompt is one text, or a list of blocks with a text each.
+/// A system prompt is one text, or a list of blocks with text.
 fn exact_system(json: &str, encoding: Encoding) -> u64 {
     let value = RawJson(json.trim());
     match value.as_text() {

@@ -1,4 +1,4 @@
-//! Tests of counting: what is exact is exact, and what is estimated is distinguished.
+//! Exact counts are exact, and estimates are marked as such.
 
 use throughline_tokens::Family;
 use throughline_transcript::decode_message_text;

@@ -1,7 +1,6 @@
-//! `throughline` without arguments: what was found on this machine, and the two commands to try next, in ten lines.
+//! `throughline` without arguments: the agents, keys and servers found on this machine, and the two commands to try next, in ten lines.
 //!
-//! It looks only at names of programs, variables and files, and whether local ports answer. It reads no file and sends
-//! nothing.
+//! It only checks names of programs, variables and files, and whether local ports answer. It reads no file and sends nothing.
 
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::PathBuf;
@@ -16,9 +15,9 @@ use crate::args::time::Now;
 use crate::error::CliError;
 use crate::ui::text::{counted, labelled, wrap};
 
-/// A port on this machine answers or refuses at once; a firewall that swallows packets is not waited for.
+/// The timeout for a local port, which normally answers or refuses at once; a firewall may drop packets.
 const PROBE: Duration = Duration::from_millis(150);
-/// Columns of the labels.
+/// The width of the labels, in columns.
 const LABEL_COLUMNS: usize = 13;
 /// The agents that `throughline run` starts: their command and their name.
 const AGENTS: [(&str, &str); 8] = [
@@ -39,7 +38,7 @@ const SERVERS: [(EndpointKind, &str); 3] = [
     (EndpointKind::LmStudio, "LM Studio"),
 ];
 
-/// What was found.
+/// The agents, keys and servers that were found.
 #[derive(Clone, Debug, Default)]
 struct MachineFindings {
     agents: Vec<(&'static str, &'static str)>,
@@ -49,7 +48,7 @@ struct MachineFindings {
     servers: Vec<&'static str>,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub(crate) fn run(app: &App) -> Result<(), CliError> {
     app.print(&render(&MachineFindings::gather(app), &app.now(), app.width))
 }
@@ -78,7 +77,7 @@ impl MachineFindings {
         }
     }
 
-    /// The two commands that make sense next.
+    /// The two suggested commands.
     fn next(&self) -> [(String, String); 2] {
         let compress = if self.newest.is_some() {
             ("throughline compress", "compact that session: what stays, what goes, why".to_owned())
@@ -97,7 +96,7 @@ impl MachineFindings {
     }
 }
 
-/// Whether a model server answers at its usual place on this machine.
+/// Whether a model server answers at its usual address on this machine.
 fn answers(app: &App, kind: EndpointKind) -> bool {
     let settings = EndpointSettings {
         prefix: "model",
@@ -116,7 +115,7 @@ fn answers(app: &App, kind: EndpointKind) -> bool {
     addresses.is_ok_and(|mut all| all.any(|address| TcpStream::connect_timeout(&address, PROBE).is_ok()))
 }
 
-/// Ten lines at 80 columns.
+/// Formats the ten lines, for 80 columns.
 fn render(found: &MachineFindings, now: &Now, width: usize) -> String {
     let list = |names: &[&str], none: &str| if names.is_empty() { none.to_owned() } else { names.join(", ") };
     let agents: Vec<&str> = found.agents.iter().map(|(_, name)| *name).collect();

@@ -1,4 +1,4 @@
-//! What is shown for what was found.
+//! The lines of the start page.
 
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@
 
 use crate::chunks::{COLON, DASH, DIGIT, DOT, LOWER, SIGN, SLASH, UNDERSCORE, UPPER, marked_chunks};
 
-/// What an anchor is.
+/// The kind of an anchor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum AnchorKind {
@@ -23,10 +23,10 @@ pub enum AnchorKind {
     Number,
 }
 
-/// The mark of camelCase: see [`is_camel`].
+/// The class bit for camelCase: see [`is_camel`].
 const CAMEL: u16 = 512;
 
-/// What each byte may be part of; zero ends a chunk.
+/// The classes of each byte; zero ends a chunk.
 static CLASS: [u16; 256] = {
     let mut table = [0u16; 256];
     let mut byte = 0usize;
@@ -48,8 +48,7 @@ static CLASS: [u16; 256] = {
     table
 };
 
-/// Whether a capital follows a small letter or digit (`readFile`), or a small letter follows two capitals
-/// (`HTTPServer`).
+/// Whether a capital follows a lower-case letter or digit (`readFile`), or a lower-case letter follows two capitals (`HTTPServer`).
 fn is_camel(chunk: &[u8]) -> bool {
     let (mut before, mut previous) = (0u16, 0u16);
     for &byte in chunk {
@@ -63,12 +62,12 @@ fn is_camel(chunk: &[u8]) -> bool {
     false
 }
 
-/// Chunks longer than this are data (base64, minified code), not something a person or model would repeat.
+/// Longer chunks are data (base64, minified code), which nobody repeats.
 const MAX_CHUNK_BYTES: usize = 400;
-/// A name longer than this is not worth carrying.
+/// The maximum length of a name.
 const MAX_NAME_BYTES: usize = 120;
 
-/// How a mask begins behind its bracket; see `throughline_redact`.
+/// The beginning of a mask after its bracket; see `throughline_redact`.
 const MASK_WORD: &str = "redacted:";
 
 /// Calls `found` for every anchor of `text`, in order, repeats included.
@@ -76,7 +75,7 @@ pub fn scan_anchors<'a>(text: &'a str, mut found: impl FnMut(&'a str, AnchorKind
     marked_chunks(text.as_bytes(), MAX_CHUNK_BYTES, |range, held| {
         let Some(chunk) = text.get(range) else { return };
         let mut flags = held;
-        // Lone punctuation carries nothing exact.
+        // Single punctuation characters are not exact facts.
         if flags & (LOWER | UPPER | DIGIT) == 0 || chunk.len() < 2 {
             return;
         }
@@ -94,11 +93,11 @@ fn classify<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, Anch
     if flags & (SLASH | DOT | DASH | COLON | SIGN) == 0 {
         return simple(chunk, flags, found);
     }
-    // What a mask says is ours: `[redacted:github_token]` names a kind, and nothing of the source.
+    // The text of a mask is ours: `[redacted:github_token]` names a kind, nothing from the source.
     if flags & COLON != 0 && chunk.starts_with(MASK_WORD) {
         return;
     }
-    // Sentences, keys and assignments leave their signs at the ends of a chunk; most chunks are plain words without.
+    // Sentences, keys and assignments leave signs at the ends of a chunk; most chunks are plain words without any.
     let bytes = chunk.as_bytes();
     let closing = |b: u8| CLASS[usize::from(b)] & (DOT | COLON | DASH | SIGN) != 0 && b != b'~';
     let opening = |b: u8| CLASS[usize::from(b)] & (DOT | COLON | SIGN) != 0 && !matches!(b, b'~' | b'@');
@@ -144,7 +143,7 @@ fn classify<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, Anch
     if flags & (COLON | SIGN) != 0
         && whole.bytes().any(|b| CLASS[usize::from(b)] & (COLON | SIGN) != 0 && !matches!(b, b'+' | b'~'))
     {
-        // `key=value`, `file.rs:120`, `a@b`: each side on its own, but a module path keeps its pieces.
+        // `key=value`, `file.rs:120`, `a@b`: each side separately, but a module path is not split.
         for piece in whole.split(['=', '&', '?', '#', '%', ':', '@']) {
             if piece.len() >= 2 {
                 rescan(piece, found);
@@ -179,7 +178,7 @@ fn rescan<'a>(piece: &'a str, found: &mut impl FnMut(&'a str, AnchorKind)) {
     }
 }
 
-/// `-x` and `-name` options; a lone minus sign or a negative number is not one.
+/// Returns `-x` and `-name` options; a single minus sign or a negative number is not one.
 fn short_flag(chunk: &str) -> Option<&str> {
     let name = chunk.strip_prefix('-')?;
     let letters =
@@ -210,7 +209,7 @@ fn path<'a>(chunk: &'a str, found: &mut impl FnMut(&'a str, AnchorKind)) {
     }
 }
 
-/// `grep` prints lines of context as `file.rs-12-code`: the number is a margin, not part of the name.
+/// Removes the line number that `grep` prints with lines of context: `file.rs-12-code`.
 fn without_line_number(chunk: &str) -> &str {
     let digits = chunk.bytes().rev().take_while(u8::is_ascii_digit).count();
     if digits == 0 {
@@ -220,7 +219,7 @@ fn without_line_number(chunk: &str) -> &str {
     name.filter(|name| last_dot(name).is_some_and(|(_, ending)| is_extension(ending))).unwrap_or(chunk)
 }
 
-/// Chunks with dots or dashes: file names, versions, dotted names, kebab-case, dates, UUIDs.
+/// Classifies chunks with dots or dashes: file names, versions, dotted names, kebab-case, dates, UUIDs.
 fn dotted_or_dashed<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, AnchorKind)) {
     if flags & (LOWER | UPPER) == 0 {
         if chunk.bytes().filter(u8::is_ascii_digit).count() >= 3 {
@@ -238,7 +237,7 @@ fn dotted_or_dashed<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a s
         if is_extension(ending) && !stem.is_empty() && chunk.len() <= MAX_NAME_BYTES {
             return found(chunk, AnchorKind::Path);
         }
-        // Plain words joined by dots (`self.value`) have no piece worth a look.
+        // Plain words joined by dots (`self.value`) have no relevant piece.
         if flags & (DIGIT | UNDERSCORE | CAMEL | DASH) == 0 {
             return;
         }
@@ -311,13 +310,13 @@ fn is_uuid(chunk: &str) -> bool {
         })
 }
 
-/// What stands before and after the last dot. Chunks are short: a plain walk is over before a search has begun.
+/// Splits at the last dot. Chunks are short, so a plain loop is faster than a search.
 fn last_dot(chunk: &str) -> Option<(&str, &str)> {
     let at = chunk.bytes().rposition(|b| b == b'.')?;
     Some((chunk.get(..at)?, chunk.get(at + 1..)?))
 }
 
-/// Endings of files that people work with; `tt.want` and `s.repo` are not files.
+/// Whether an ending is that of a file people work with; `tt.want` and `s.repo` are not files.
 fn is_extension(ending: &str) -> bool {
     if !(1..=8).contains(&ending.len()) {
         return false;
@@ -327,7 +326,7 @@ fn is_extension(ending: &str) -> bool {
     EXTENSION_SLOTS[slot / 64] >> (slot % 64) & 1 != 0 && EXTENSIONS.binary_search(&packed).is_ok()
 }
 
-/// Where an ending stands in the table that says no to most words at once.
+/// Returns the slot of an ending in the table that rejects most words at once.
 const fn extension_slot(packed: u64) -> usize {
     (packed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize
 }
@@ -344,7 +343,7 @@ static EXTENSION_SLOTS: [u64; 16] = {
     slots
 };
 
-/// A short text as a number: comparing numbers is what makes looking up an ending cheap.
+/// Converts a short text to a number, so that endings are compared cheaply.
 const fn packed(text: &str) -> u64 {
     let bytes = text.as_bytes();
     let mut value = 0u64;

@@ -1,4 +1,4 @@
-//! What counts as an anchor, as pictures.
+//! Tests of what counts as an anchor, as pictures.
 
 use super::*;
 

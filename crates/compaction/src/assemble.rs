@@ -10,7 +10,7 @@ use crate::preface::{ACKNOWLEDGEMENT, BRIDGE, SYSTEM_NOTE};
 use crate::rendition::{Rendition, with_note};
 use crate::view::{Synthetic, ViewItem};
 
-/// Puts the view together. `summary_text` receives the number of messages after the summary.
+/// Assembles the view. `summary_text` receives the number of messages after the summary.
 #[must_use]
 pub fn assemble(
     wire_format: WireFormat,
@@ -47,7 +47,7 @@ pub fn assemble(
     (items, repairs)
 }
 
-/// The joint as planned; anew where mending took away the messages it was planned for.
+/// Returns the planned joint, or a new one if mending removed the messages it was planned for.
 fn joint_after_mending(
     wire_format: WireFormat,
     messages: &[Message],
@@ -62,7 +62,7 @@ fn joint_after_mending(
     }
     let role = |item: &ViewItem| match item.message().and_then(|index| messages.get(index)) {
         Some(message) => message.role(),
-        // Only stub results are neither of the record nor the summary here.
+        // Only stub results are neither from the record nor the summary here.
         None if wire_format == WireFormat::Anthropic => Role::User,
         None => Role::Tool,
     };

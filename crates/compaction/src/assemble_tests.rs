@@ -1,4 +1,4 @@
-//! Putting a view together, as pictures: what stands in front, the summary `S`, our acknowledgement `k`, what follows.
+//! Tests of assembling a view, as pictures: the head, the summary `S`, our acknowledgement `k`, the tail.
 
 use std::ops::Range;
 
@@ -80,7 +80,7 @@ fn only_a_prompt_that_leads_gets_the_note() {
     assert_eq!(view.items[0].renditions().len(), 1);
     let view = assembled(WireFormat::Chat, "usauaua", (0..2, 5..7), None, (Role::Assistant, false));
     assert_eq!(view.items[..2], [ViewItem::Verbatim(0), ViewItem::Verbatim(1)]);
-    // Once there, it is not added again.
+    // The note is not added again.
     let noted = assembled(WireFormat::Chat, "suauaua", (0..2, 5..7), None, (Role::Assistant, false));
     let json: Vec<String> = noted.items.iter().map(|item| item.json(&noted.messages).to_owned()).collect();
     let messages: Vec<Message> = json.into_iter().map(|text| decode_message_text(text).unwrap()).collect();
@@ -89,12 +89,12 @@ fn only_a_prompt_that_leads_gets_the_note() {
 
 #[test]
 fn the_joint_is_made_anew_where_mending_took_a_neighbour_away() {
-    // The tail was to open with a result; it is an orphan, and now a user's message comes first.
+    // The tail would start with a result; it is an orphan, so a user message comes first now.
     let view = assembled(WireFormat::Chat, "uaaXuaa", (0..0, 3..7), None, (Role::User, false));
     assert_eq!(view.drawn(), "Skuaa");
     let view = assembled(WireFormat::Chat, "uaaXaa", (0..0, 3..6), None, (Role::User, false));
     assert_eq!(view.drawn(), "Saa");
-    // The head was to end with a result; now it ends with an assistant's message.
+    // The head would end with a result; now it ends with an assistant message.
     let view = assembled(WireFormat::Chat, "uaXuaau", (0..3, 5..7), None, (Role::Assistant, false));
     assert_eq!(view.drawn(), "uaSau");
     assert_eq!(view.repairs.orphan_results, 1);

@@ -15,15 +15,15 @@ use crate::preface::Maker;
 use crate::sections::Section;
 use crate::summarise::SummaryRequest;
 
-/// What a fact is.
+/// The kind of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FactKind {
-    /// A rule or correction the person stated.
+    /// A rule or correction stated by the user.
     Constraint,
-    /// A file that was changed, or one the person named.
+    /// A file that was changed, or named by the user.
     Path,
-    /// An error that still stands.
+    /// An error that is not solved.
     Error,
     /// A command that changed something outside the files.
     Command,
@@ -31,60 +31,60 @@ pub enum FactKind {
     Url,
     /// A commit, digest, ticket or other id.
     Id,
-    /// A number the person gave.
+    /// A number given by the user.
     Number,
-    /// A name from code that the work turned on.
+    /// A name from code that is central to the work.
     Name,
 }
 
 /// An exact fact with its source.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Fact {
-    /// What it is.
+    /// The kind.
     pub kind: FactKind,
     /// The exact text.
     pub text: String,
-    /// The message it stands in.
+    /// The message that contains it.
     pub message: usize,
 }
 
-/// What came of the check.
+/// The result of the check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct FactReport {
     /// Important facts of the compacted messages.
     pub important: usize,
-    /// Of those, how many the summary already told.
+    /// How many of them the summary already contained.
     pub kept: usize,
-    /// How many were attached.
+    /// How many of them were added.
     pub attached: usize,
-    /// How many found no room.
+    /// How many of them did not fit.
     pub left_out: usize,
-    /// How many strings were taken out because the source never contained them.
+    /// The number of strings removed because the source never contained them.
     pub removed: usize,
-    /// How many secrets were masked: found in the source and kept out, or found in the summary.
+    /// The number of secrets masked: kept out of the summary, or found in it.
     pub redacted: usize,
-    /// How many of them stood in the summary itself.
+    /// How many of them were in the summary itself.
     pub redacted_in_summary: usize,
-    /// The facts that were attached.
+    /// The facts that were added.
     pub attached_facts: Vec<Fact>,
-    /// The strings that were taken out.
+    /// The strings that were removed.
     pub removed_strings: Vec<String>,
 }
 
-/// What stands in place of a string that no message contains.
+/// Replaces a string that no message contains.
 const NOT_IN_RECORD: &str = "[not in the record]";
-/// How a mask begins; see `throughline_redact`.
+/// The beginning of a mask; see `throughline_redact`.
 const MASK_OPENING: &str = "[redacted:";
-/// A rule at least this strong is a fact that no summary should miss.
+/// A rule of at least this strength is an important fact.
 const STRONG_RULE: u8 = 2;
-/// Names the model wrote at least this often are part of what the work turned on.
+/// A name that the model wrote at least this often is central to the work.
 const OFTEN_WRITTEN: u32 = 4;
-/// Share of a summary by rules that names without more words may have.
+/// Percentage of a summary by rules that names without further text may take.
 const NAMES_PERCENT: u64 = 3;
-/// More names than this are detail.
+/// The maximum number of names.
 const MAX_NAMES: usize = 120;
 
-/// The facts of a request's span that a summary should not miss, most important first.
+/// Returns the important facts of a request's span, most important first.
 #[must_use]
 pub(crate) fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
     let mut facts = Vec::new();
@@ -123,7 +123,7 @@ pub(crate) fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
     let mut names: Vec<(&str, &AnchorInfo)> = Vec::new();
     for (text, info) in request.ledger.anchors() {
         let last = info.last as usize;
-        // What the tail shows needs no help.
+        // Facts that the tail shows are not needed.
         if last >= tail_start || !request.span.contains(&last) || request.ledger.is_secret(text) {
             continue;
         }
@@ -150,7 +150,7 @@ pub(crate) fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
     facts
 }
 
-/// Failures told as facts; older ones have been overtaken by events.
+/// The number of failures that are important facts; older ones are probably outdated.
 const MAX_ERRORS: usize = 4;
 
 fn fact_kind(kind: AnchorKind) -> FactKind {
@@ -163,12 +163,12 @@ fn fact_kind(kind: AnchorKind) -> FactKind {
     }
 }
 
-/// Runs of white space as single spaces, so that wrapping and indenting do not hide a quote.
+/// Replaces runs of white space with single spaces, so that wrapping and indenting do not hide a quote.
 fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Compares a summary with the ledger and mends it within `room_tokens`.
+/// Compares a summary with the ledger and corrects it within `room_tokens`.
 pub fn check(
     document: &mut SummaryDocument,
     request: &SummaryRequest<'_>,
@@ -177,7 +177,7 @@ pub fn check(
     room_tokens: u64,
 ) -> FactReport {
     let mut report = FactReport::default();
-    // Secrets of the source are masked wherever they stand, also where nothing around them gives them away.
+    // Secrets of the source are masked everywhere, even where their context does not reveal them.
     let widened = redactor.filter(|_| !request.ledger.secrets().is_empty());
     let widened = widened.map(|_| Redactor::with_known_secrets(request.ledger.secrets()));
     let redactor = widened.as_ref().or(redactor);
@@ -193,8 +193,8 @@ pub fn check(
     if let Some(redactor) = redactor {
         facts.retain_mut(|fact| match redactor.redact(&fact.text) {
             Cow::Borrowed(_) => true,
-            // A sentence or command with a secret in it is listed with a mask. An exact string that is a secret would be
-            // nothing but a mask, and a mask is no fact.
+            // A sentence or command that contains a secret is listed with a mask. A string that is a secret would be only a mask, which is
+            // not a fact.
             Cow::Owned(masked) => {
                 let quotes = matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command);
                 fact.text = masked;
@@ -218,7 +218,7 @@ pub fn check(
         }
     }
     if maker == Maker::Rules {
-        // The rules have chosen among sentences and errors already; what they may have missed are exact names.
+        // The rules have already chosen among sentences and errors; they may have missed only exact names.
         missing
             .retain(|fact| !matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command));
     }
@@ -282,7 +282,7 @@ fn attach(
     report.attached_facts = attached;
 }
 
-/// Replaces anchors that stand in no message, no earlier summary and not in the focus.
+/// Replaces anchors that occur in no message, no earlier summary and not in the focus.
 fn remove_invented(document: &mut SummaryDocument, request: &SummaryRequest<'_>) -> Vec<String> {
     let earlier = request.earlier.map(SummaryDocument::to_markdown).unwrap_or_default();
     let mut removed: Vec<String> = Vec::new();
@@ -314,8 +314,8 @@ fn remove_invented(document: &mut SummaryDocument, request: &SummaryRequest<'_>)
     removed
 }
 
-/// The text with `anchor` replaced wherever it stands outside a mask; `None` when it stands only in masks. A mask that
-/// is replaced in part would read as one mask within another.
+/// Returns the text with `anchor` replaced everywhere outside masks; `None` if it occurs only in masks. Replacing part of a mask would nest
+/// one mask in another.
 fn replaced_outside_masks(text: &str, anchor: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut found = false;
@@ -333,7 +333,7 @@ fn replaced_outside_masks(text: &str, anchor: &str) -> Option<String> {
     found.then_some(out)
 }
 
-/// Whether a string is a date: the writer of a summary knows when something was done, and no message contains it.
+/// Whether a string is a date: the author of a summary knows when something was done, although no message contains it.
 fn is_day(anchor: &str) -> bool {
     let mut parts = anchor.split('-');
     let mut part = |length: usize, range: std::ops::RangeInclusive<u32>| {
@@ -344,7 +344,7 @@ fn is_day(anchor: &str) -> bool {
     part(4, 1970..=9999) && part(2, 1..=12) && part(2, 1..=31) && parts.next().is_none()
 }
 
-/// Names of products as everybody writes them. They name nothing that could be looked up wrongly.
+/// Well-known product names, which cannot be wrong facts.
 const PRODUCT_NAMES: [&str; 32] = [
     "AppImage",
     "BitBucket",
@@ -380,13 +380,13 @@ const PRODUCT_NAMES: [&str; 32] = [
     "macOS",
 ];
 
-/// Whether a string that stands nowhere as it is says in other words what does: two words with a slash between them, a
-/// name of the source with other capitals, the name of a product, or a range within one of the source.
+/// Whether a string that does not occur literally rephrases one that does: two words with a slash between them, a name of the source with
+/// other capitals, the name of a product, or a range within one of the source.
 fn is_other_words(request: &SummaryRequest<'_>, anchor: &str) -> bool {
     is_word_pair(request, anchor) || is_spelt_name(request, anchor) || is_inner_range(request, anchor)
 }
 
-/// `created/modified`, `first/last`: plain words, the first of which is no folder of the source.
+/// Whether a string is two plain words, as in `created/modified`, and the first is not a folder in the source.
 fn is_word_pair(request: &SummaryRequest<'_>, anchor: &str) -> bool {
     let words: Vec<&str> = anchor.split('/').collect();
     let is_word = |word: &&str| {
@@ -405,7 +405,7 @@ fn is_word_pair(request: &SummaryRequest<'_>, anchor: &str) -> bool {
     })
 }
 
-/// `GitHub` where the source has `github.com`, or a product's name.
+/// Whether a string is `GitHub` for `github.com` in the source, or a product's name.
 fn is_spelt_name(request: &SummaryRequest<'_>, anchor: &str) -> bool {
     if anchor.len() < 4 || !anchor.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         return false;
@@ -415,7 +415,7 @@ fn is_spelt_name(request: &SummaryRequest<'_>, anchor: &str) -> bool {
         || request.messages.iter().any(|message| message.json().contains(name.as_str()))
 }
 
-/// `120-140` where the source names a range that it lies in, or both of its ends.
+/// Whether a string such as `120-140` is inside a range of the source, or the source has both of its ends.
 fn is_inner_range(request: &SummaryRequest<'_>, anchor: &str) -> bool {
     let Some((start, end)) = range_of(anchor) else { return false };
     let known = |number: u64| request.ledger.anchor(&number.to_string()).is_some();
@@ -425,7 +425,7 @@ fn is_inner_range(request: &SummaryRequest<'_>, anchor: &str) -> bool {
     inside || known(start) && known(end)
 }
 
-/// The ends of a range of two whole numbers.
+/// Returns the ends of a range of two whole numbers.
 fn range_of(text: &str) -> Option<(u64, u64)> {
     let (start, end) = text.split_once('-')?;
     let number = |digits: &str| {
@@ -436,7 +436,7 @@ fn range_of(text: &str) -> Option<(u64, u64)> {
     (start <= end).then_some((start, end))
 }
 
-/// A slower look at the text itself: an anchor may be a piece of a longer one, or be written with separators.
+/// A slower search in the text itself: an anchor may be a piece of a longer one, or be written with separators.
 fn stands_in_source(request: &SummaryRequest<'_>, anchor: &str) -> bool {
     let plain = anchor.replace(',', "");
     request.messages.iter().any(|message| {

@@ -1,4 +1,4 @@
-//! What counts as an important fact, and what becomes of a summary that lacks or invents some.
+//! Tests of what counts as an important fact, and of summaries that lack or invent some.
 
 use throughline_testkit::GeneratedList;
 use throughline_transcript::{Groups, Role, WireFormat, compact_json_string, text_message, tool_result_stub};
@@ -25,7 +25,7 @@ fn called(id: &str, tool: &str, arguments: &str, result: &str) -> [String; 2] {
     ]
 }
 
-/// Runs `with` on a request whose head is the first message and whose tail is the last.
+/// Calls `with` with a request whose head is the first message and whose tail is the last.
 fn request<T>(middle: Vec<String>, tail: &str, with: impl FnOnce(&SummaryRequest<'_>) -> T) -> T {
     let mut json = vec![said(Role::User, "Start with docs/plan.md.")];
     json.extend(middle);

@@ -10,11 +10,11 @@ use wide::u8x16;
 
 const WORD_BYTES: usize = u64::BITS as usize;
 const STEP: usize = 16;
-/// Words of bits worked on at once; the sets stay on the stack and in the fastest cache.
+/// Words of bits processed at once; the sets fit on the stack and in the fastest cache.
 const WORDS: usize = 32;
 const WINDOW: usize = WORDS * WORD_BYTES;
 
-/// Small letters.
+/// Lower-case letters.
 pub(crate) const LOWER: u16 = 1;
 /// Capitals.
 pub(crate) const UPPER: u16 = 2;
@@ -30,9 +30,9 @@ pub(crate) const DOT: u16 = 32;
 pub(crate) const DASH: u16 = 64;
 /// `:`
 pub(crate) const COLON: u16 = 128;
-/// Signs that part a name from a value or a place: `= & ? # % @ + ~`.
+/// Signs that separate a name from a value or a place: `= & ? # % @ + ~`.
 pub(crate) const SIGN: u16 = 256;
-/// How many of them there are; the set of each is at the place of its bit.
+/// The number of classes; the set of each is at the index of its bit.
 const CLASSES: usize = 9;
 
 /// The sets of one window.
@@ -41,12 +41,12 @@ struct Window {
     classes: [[u64; CLASSES]; WORDS],
     /// Bytes that belong to a chunk.
     chunk: [u64; WORDS],
-    /// Bytes that make a chunk worth a look.
+    /// Bytes that mark their chunk for examination.
     mark: [u64; WORDS],
 }
 
-/// Calls `visit` with every chunk of at most `longest` bytes that holds a digit, an underscore, a joining sign before its
-/// end or the hump of a camelCase name, in order, and with the classes its bytes belong to.
+/// Calls `visit` with every chunk of at most `longest` bytes that contains a digit, an underscore, an inner joining sign or the hump of a
+/// camelCase name, in order, and with the classes of its bytes.
 pub(crate) fn marked_chunks(bytes: &[u8], longest: usize, mut visit: impl FnMut(Range<usize>, u16)) {
     let mut from = 0;
     while from < bytes.len() {
@@ -60,7 +60,7 @@ pub(crate) fn marked_chunks(bytes: &[u8], longest: usize, mut visit: impl FnMut(
             let chunk = window.chunk_around(mark, at, length);
             at = chunk.end;
             if chunk.end == length && end < bytes.len() {
-                // The chunk may go on beyond the window: look again from where it starts, or pass over it whole.
+                // The chunk may extend beyond the window: restart from its beginning, or skip it entirely.
                 let next = if chunk.start > 0 { chunk.start } else { end_of_chunk(bytes, end) };
                 next_from = if chunk.start > 0 { from + next } else { next };
                 break;
@@ -78,7 +78,7 @@ pub(crate) fn marked_chunks(bytes: &[u8], longest: usize, mut visit: impl FnMut(
     }
 }
 
-/// Where the chunk that `at` lies in ends. Longer ones than a window are data and passed over.
+/// Returns the end of the chunk around `at`. A chunk longer than a window is data and skipped.
 fn end_of_chunk(bytes: &[u8], at: usize) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     at + rest.iter().position(|byte| !is_chunk_byte(*byte)).unwrap_or(rest.len())
@@ -89,11 +89,11 @@ fn is_chunk_byte(byte: u8) -> bool {
 }
 
 impl Window {
-    /// Reads a window, with the byte that follows it, if any does.
+    /// Reads a window, with the byte after it, if there is one.
     #[inline]
     fn read(bytes: &[u8], follows: Option<u8>) -> Self {
         let mut window = Self { classes: [[0; CLASSES]; WORDS], chunk: [0; WORDS], mark: [0; WORDS] };
-        // What of the word before matters to the next: its last two bits.
+        // Of the word before, only the last two bits matter.
         let (mut humps_before, mut capitals_before) = (0u64, 0u64);
         let words = bytes.chunks(WORD_BYTES).zip(&mut window.classes);
         for ((block, sets), chunk) in words.zip(&mut window.chunk) {
@@ -116,7 +116,7 @@ impl Window {
         for (word, [lower, upper, digit, underscore, slash, dot, dash, colon, sign]) in
             window.classes.iter().enumerate().take(bytes.len().div_ceil(WORD_BYTES))
         {
-            // A capital after a small letter or digit, or a small letter after two capitals.
+            // A capital after a lower-case letter or digit, or a lower-case letter after two capitals.
             let before_hump = lower | digit;
             let hump = upper & (before_hump << 1 | humps_before >> (WORD_BYTES - 1));
             let capitals1 = upper << 1 | capitals_before >> (WORD_BYTES - 1);
@@ -163,7 +163,7 @@ impl Window {
         Some(word * WORD_BYTES + bits.trailing_zeros() as usize)
     }
 
-    /// The chunk a place lies in; it does not begin before `lowest`.
+    /// Returns the chunk around a position; it does not start before `lowest`.
     #[inline]
     fn chunk_around(&self, place: usize, lowest: usize, length: usize) -> Range<usize> {
         let (mut word, bit) = (place / WORD_BYTES, place % WORD_BYTES);
@@ -217,7 +217,7 @@ fn classify(bytes: u8x16) -> [u8x16; CLASSES] {
     ]
 }
 
-/// All ones for bytes of the range, both ends included.
+/// Returns all ones for bytes of the range, both ends included.
 #[inline(always)]
 fn within(bytes: u8x16, low: u8, high: u8) -> u8x16 {
     let above = bytes - u8x16::splat(low);

@@ -1,4 +1,4 @@
-//! Chunks against a reader that looks at every byte.
+//! Tests chunks against a reader that examines every byte.
 
 use proptest::prelude::*;
 
@@ -77,7 +77,7 @@ fn chunks_that_cross_windows_are_whole() {
     }
 }
 
-/// A sign that ends the sentence and the window at once joins nothing.
+/// A sign at the end of both a sentence and a window joins nothing.
 #[test]
 fn a_sign_at_the_end_of_a_window_joins_only_what_follows() {
     for sign in ["-", ".", "/", ":", "="] {

@@ -15,32 +15,32 @@ use crate::sections::Section;
 use crate::state::{Fate, RunOutcome, State, TodoStatus, names_command, tells_run};
 use crate::summarise::{CountTokens, SummaryRequest};
 
-/// Tokens that a model is asked to write at most: more is retelling, which rules do for nothing.
+/// The maximum tokens requested from a model: more would be retelling, which rules do at no cost.
 pub(crate) const MODEL_TOKENS: u64 = 2_500;
-/// A line whose distinctive words stand in the notes to this share says nothing new.
+/// A line is not added if this percentage of its distinctive words is in the notes.
 const COVERED_PERCENT: usize = 70;
-/// A quote of the person has at least so many letters; shorter ones stand anywhere by chance.
+/// The minimum number of letters in a quote of the user; shorter ones occur anywhere by chance.
 const QUOTE_CHARS: usize = 12;
-/// A command is recognised by so many characters.
+/// The number of characters by which a command is recognised.
 const COMMAND_CHARS: usize = 36;
-/// Open items that are added at most, and where each is cut.
+/// The maximum number of open items added, and the length of each.
 const MAX_ITEMS: usize = 24;
 const ITEM_CHARS: usize = 130;
-/// Files that are named for the next steps.
+/// The maximum number of files named for the next steps.
 const MAX_FILES: usize = 5;
-/// The sections that tell of the present.
+/// The sections that describe the present.
 const NOW: [Section; 4] =
     [Section::ActiveTask, Section::InProgress, Section::PendingAsks, Section::RemainingWork];
-/// Contradictions that are spelt out in the report.
+/// The number of contradictions described in the report.
 const MAX_NAMED: usize = 3;
 
-/// Notes of both, and where the record decided against the model.
+/// The combined notes, and the contradictions decided against the model.
 pub(crate) struct CombinedNotes {
     pub(crate) document: SummaryDocument,
     pub(crate) contradictions: Vec<String>,
 }
 
-/// Joins a model's notes with the rules' within a budget.
+/// Combines a model's notes with the rules' within a budget.
 pub(crate) fn combine(
     model: SummaryDocument,
     rules: &SummaryDocument,
@@ -53,7 +53,7 @@ pub(crate) fn combine(
     notes.constraints(rules, state);
     notes.read_words();
     notes.quote_task(rules);
-    // What is exact and short comes first, whatever the budget.
+    // Exact and short entries come first, whatever the budget.
     for section in [Section::PendingAsks, Section::RemainingWork, Section::InProgress, Section::Blocked] {
         notes.add_uncovered(section, rules);
     }
@@ -74,7 +74,7 @@ pub(crate) fn combine(
     CombinedNotes { document: notes.document, contradictions: notes.contradictions }
 }
 
-/// Notes by rules with a model's in their place: what the model wrote, and what only the rules have.
+/// Returns notes by rules replaced by a model's: the model's text, and the entries that only the rules have.
 #[must_use]
 pub fn replaced_notes(
     model: &SummaryDocument,
@@ -86,21 +86,21 @@ pub fn replaced_notes(
     combine(model.clone(), rules, state, budget_tokens, request.count_tokens).document
 }
 
-/// What the report says about contradictions.
+/// Returns the report's sentence about contradictions.
 pub(crate) fn contradiction_warning(contradictions: &[String]) -> Option<String> {
     let first = contradictions.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join("; ");
     match contradictions.len() {
         0 => None,
         count if count > MAX_NAMED => Some(format!(
-            "the model's notes contradicted the record {count} times, and the record holds: {first}; ..."
+            "the model's notes contradicted the record {count} times, and the record says: {first}; ..."
         )),
-        _ => Some(format!("the model's notes contradicted the record, and the record holds: {first}")),
+        _ => Some(format!("the model's notes contradicted the record, and the record says: {first}")),
     }
 }
 
 struct Combiner {
     document: SummaryDocument,
-    /// Distinctive words of the document so far.
+    /// Distinctive words in the document so far.
     seen: FxHashSet<String>,
     contradictions: Vec<String>,
 }
@@ -120,7 +120,7 @@ impl Combiner {
         known * 100 >= words.len() * COVERED_PERCENT
     }
 
-    /// Adds entries of the rules that say something new, word for word.
+    /// Adds entries of the rules with new content, unchanged.
     fn add_uncovered(&mut self, section: Section, rules: &SummaryDocument) {
         for entry in rules.entries(section) {
             let here: Vec<String> =
@@ -132,7 +132,7 @@ impl Combiner {
         }
     }
 
-    /// Items of lists that are not done and that neither the model nor the rules had room for: all of them are short.
+    /// Adds unfinished list items that neither the model nor the rules included: all of them are short.
     fn add_open_items(&mut self, state: &State) {
         let now: String = NOW
             .into_iter()
@@ -149,8 +149,8 @@ impl Combiner {
         }
     }
 
-    /// Names under In Progress the files that the model lists as relevant for the next steps, where nothing there names them
-    /// yet: an agent that takes over looks there first.
+    /// Names under In Progress the files that the model lists as relevant for the next steps, if none is named there: an agent that takes
+    /// over looks there first.
     fn name_next_files(&mut self) {
         let now: String = NOW
             .into_iter()
@@ -174,7 +174,7 @@ impl Combiner {
         }
     }
 
-    /// The active request in the person's words stands first, unless the model quotes it.
+    /// Puts the active request in the user's words first, unless the model quotes it.
     fn quote_task(&mut self, rules: &SummaryDocument) {
         let Some(quote) = rules.entries(Section::ActiveTask).first() else { return };
         let start: String = letters(&quote.text).chars().take(60).collect();
@@ -187,8 +187,8 @@ impl Combiner {
         }
     }
 
-    /// Constraints are in the person's words: those the rules found, and lines of the model that quote the person. What
-    /// else the model put there is a decision.
+    /// Restricts constraints to the user's words: those the rules found, and lines of the model that quote the user. Other lines of the
+    /// model are moved to decisions.
     fn constraints(&mut self, rules: &SummaryDocument, state: &State) {
         let said: String =
             state.requests.iter().map(|request| letters(&request.words)).collect::<Vec<_>>().join("\n");
@@ -219,8 +219,8 @@ impl Combiner {
         }
     }
 
-    /// Holds what the model says against the state: requests and items that are no longer open are not listed as open,
-    /// problems that were solved are not in the way, and how a command ended is what its newest run says.
+    /// Corrects the model's statements by the state: requests and items that are done are not listed as open, solved problems are not
+    /// listed as blocking, and the outcome of a command is that of its newest run.
     fn hold_against(&mut self, state: &State) {
         let closed: Vec<(String, &str)> = state
             .requests
@@ -249,7 +249,7 @@ impl Combiner {
         self.correct_outcomes(state);
     }
 
-    /// Drops entries that are, but for a few words, one of these texts.
+    /// Drops entries that are nearly equal to one of these texts.
     fn drop_lines(&mut self, section: Section, texts: &[(String, &str)]) {
         let mut found = Vec::new();
         self.document.entries_mut(section).retain(|entry| {
@@ -267,7 +267,7 @@ impl Combiner {
         self.contradictions.extend(found);
     }
 
-    /// Adds how a command ended where a line of the model says otherwise.
+    /// Adds the outcome of a command if a line of the model contradicts it.
     fn correct_outcomes(&mut self, state: &State) {
         let runs: Vec<(String, RunOutcome)> = state
             .newest_runs()
@@ -292,7 +292,7 @@ impl Combiner {
         }
     }
 
-    /// How the newest run of each command ended that the model names. Of commands that begin alike the newest is added.
+    /// Adds the outcome of the newest run of each command that the model names; of commands with the same beginning, the newest.
     fn add_named_runs(&mut self, state: &State) {
         let text: String = self.document.to_markdown();
         let mut lines: Vec<String> = Vec::new();
@@ -313,8 +313,8 @@ impl Combiner {
         }
     }
 
-    /// Fills the budget with lines of the rules that say something new, the densest first: files, decisions, and what
-    /// happened, each beside what the model says of the same request.
+    /// Fills the budget with lines of the rules that have new content, the densest first: files, decisions, and events, each next to the
+    /// model's text about the same request.
     fn fill(&mut self, rules: &SummaryDocument, room_tokens: u64, count_tokens: CountTokens<'_>) {
         let mut lines = self.story_lines(rules);
         for section in [Section::RelevantFiles, Section::KeyDecisions, Section::CriticalContext] {
@@ -326,7 +326,7 @@ impl Combiner {
         let count = lines.len().max(1);
         let mut room = room_tokens;
         let mut taken = vec![false; lines.len()];
-        // Each round takes the line that tells most for its length, given all that was taken before.
+        // Each round takes the line with the most new content for its length, given all lines taken before.
         let words: Vec<Vec<String>> = lines.iter().map(|line| distinctive(&line.text).collect()).collect();
         let costs: Vec<u64> = lines.iter().map(|line| count_tokens(&line.text) + 3).collect();
         loop {
@@ -352,7 +352,7 @@ impl Combiner {
         }
     }
 
-    /// Lines of the rules' story, each with the entry of the model that tells of the same request.
+    /// Returns the lines of the rules' history, each with the model's entry about the same request.
     fn story_lines(&self, rules: &SummaryDocument) -> Vec<NewLine> {
         let told: Vec<String> = self
             .document
@@ -376,13 +376,13 @@ impl Combiner {
                 let text = format!("The person: {head}");
                 out.push(NewLine { place: LinePlace::Story { after: last, person: true }, text });
             }
-            // A line that only leads to the next says nothing without it.
+            // A line that only introduces the next one is useless alone.
             for line in lines.filter(|line| !line.trim_end().ends_with(':')) {
                 let text = line.trim_start().strip_prefix("- ").unwrap_or(line);
                 let person = text.starts_with("The person: ");
                 let place = LinePlace::Story { after: last, person };
                 match led_items(text).filter(|_| !person) {
-                    // Items of one lead are taken one by one.
+                    // Items with a common lead are taken individually.
                     Some((lead, items)) => {
                         out.extend(items.map(|item| NewLine { place, text: format!("{lead}{LED}{item}") }))
                     }
@@ -424,13 +424,13 @@ impl Combiner {
     }
 }
 
-/// Between a lead and its items, and between the items.
+/// The separator between a lead and its items, and between the items.
 const LED: &str = ": ";
 const BETWEEN: &str = "; ";
-/// Longer texts before a colon lead to nothing.
+/// A longer text before a colon is not a lead.
 const LEAD_BYTES: usize = 120;
 
-/// The lead of a line of the story, and the items that stand under it.
+/// Splits a line of the history into its lead and items.
 fn led_items(line: &str) -> Option<(&str, impl Iterator<Item = &str>)> {
     let (lead, items) = line.split_once(LED)?;
     (lead.len() <= LEAD_BYTES && items.contains(BETWEEN)).then(|| (lead, items.split(BETWEEN)))
@@ -442,7 +442,7 @@ struct NewLine {
     text: String,
 }
 
-/// Where it goes.
+/// The target of a line.
 #[derive(Clone, Copy)]
 enum LinePlace {
     Section(Section),
@@ -454,7 +454,7 @@ enum LinePlace {
 }
 
 impl LinePlace {
-    /// What a line there is worth beside others of its length.
+    /// Returns the value of a line there relative to others of its length.
     fn worth(self) -> f64 {
         match self {
             Self::Story { person: true, .. } => 2.0,
@@ -465,17 +465,17 @@ impl LinePlace {
     }
 }
 
-/// Letters and digits only, in small letters: quotes are compared by them.
+/// Returns only letters and digits, in lower case, for comparing quotes.
 fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// What stands in quotation marks.
+/// Returns the texts in quotation marks.
 fn quotes_in(text: &str) -> impl Iterator<Item = &str> {
     text.split(['"', '“', '”', '„']).skip(1).step_by(2)
 }
 
-/// Words that say what a text is about: names, numbers, and words of four letters or more.
+/// Returns the distinctive words of a text: names, numbers, and words of four letters or more.
 fn distinctive(text: &str) -> impl Iterator<Item = String> + '_ {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-');
     text.split(move |c: char| !is_part(c))
@@ -484,7 +484,7 @@ fn distinctive(text: &str) -> impl Iterator<Item = String> + '_ {
         .map(str::to_lowercase)
 }
 
-/// How a line says that a command ended, if it does.
+/// Returns the outcome of a command that a line states, if it does.
 fn stated_outcome(line: &str) -> Option<RunOutcome> {
     let line = line.to_lowercase();
     let fails = ["fail", "error", "exit 1", "exit code 1"].iter().any(|word| line.contains(word));

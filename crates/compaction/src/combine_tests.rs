@@ -1,4 +1,4 @@
-//! What a model wrote and what rules wrote, as one.
+//! Tests of combining a model's notes with the rules' notes.
 
 use throughline_testkit::GeneratedList;
 use throughline_transcript::{Groups, Role, WireFormat, text_message};
@@ -90,7 +90,7 @@ fn open_items_and_outcomes_are_exact_and_the_record_decides() {
     assert!(!text.contains("nested lists") && text.contains("#3 Update the documentation"), "{text}");
     assert!(text.contains("passed (in the record: -> failed)"), "{text}");
     assert_eq!(combined.contradictions.len(), 2, "{:?}", combined.contradictions);
-    assert!(contradiction_warning(&combined.contradictions).unwrap().contains("the record holds"));
+    assert!(contradiction_warning(&combined.contradictions).unwrap().contains("the record says"));
 }
 
 #[test]

@@ -32,26 +32,25 @@ use crate::view::ViewItem;
 pub struct Budgets {
     /// The model's window.
     pub window_tokens: u64,
-    /// From here on a conversation is compacted.
+    /// The size at which a conversation is compacted.
     pub threshold_tokens: u64,
-    /// Share of the threshold the tail may have, in thousandths: the base for a forced attempt below the threshold.
+    /// The tail's share of the threshold, in thousandths: used for a forced attempt below the threshold.
     pub tail_permille: u64,
     /// Tokens of the tail.
     pub tail_tokens: u64,
-    /// Tokens up to which the last `protect_last_n` messages may stretch it.
+    /// Tokens up to which the last `protect_last_n` messages may extend the tail.
     pub stretched_tail_tokens: u64,
-    /// Tokens the protected messages in front may have.
+    /// Tokens of the protected messages at the beginning.
     pub head_tokens: u64,
-    /// Tokens that head, notes and tail may have together, where they were configured: the notes have what the other two
-    /// leave.
+    /// Tokens of head, notes and tail together, if configured: the notes get what the other two leave.
     pub target_tokens: Option<u64>,
-    /// Most a summary may have.
+    /// The maximum size of a summary.
     pub summary_cap_tokens: u64,
-    /// Least room a summary is given.
+    /// The minimum budget of a summary.
     pub summary_floor_tokens: u64,
-    /// Messages kept in front.
+    /// Number of messages protected at the beginning.
     pub protect_first_n: usize,
-    /// Messages kept at the end.
+    /// Number of messages protected at the end.
     pub protect_last_n: usize,
 }
 
@@ -74,9 +73,9 @@ impl From<&Limits> for Budgets {
 }
 
 impl Budgets {
-    /// Room for the summary of a middle of that size, so many tokens of which are an earlier summary: a fifth of what is
-    /// new, beside what the earlier summary says, or every compaction would shorten it again; and at most half of what is
-    /// new, or there would be little point.
+    /// Returns the budget of the summary of a middle, of which `earlier_tokens` are an earlier summary: a fifth of the new messages, in
+    /// addition to the earlier summary, which would otherwise shrink with every compaction; and at most half of the new messages, or the
+    /// compaction would free too little.
     #[must_use]
     pub fn summary_tokens(&self, middle_tokens: u64, earlier_tokens: u64) -> u64 {
         let new_tokens = middle_tokens.saturating_sub(earlier_tokens);
@@ -85,7 +84,7 @@ impl Budgets {
         wanted.min(self.summary_cap_tokens).min(earlier_tokens.saturating_add(new_tokens / 2))
     }
 
-    /// The same where the size of the whole view is configured: what the messages that stay leave of it.
+    /// Returns the budget if the size of the whole view is configured: what the remaining messages leave of it.
     fn summary_beside(
         &self,
         target_tokens: u64,
@@ -99,7 +98,7 @@ impl Budgets {
         left.min(self.summary_cap_tokens).min(earlier_tokens.saturating_add(new_tokens / 2))
     }
 
-    /// Budgets of an attempt on messages of this size. A forced attempt below the threshold treats the present size as the
+    /// Returns the budgets of an attempt on messages of this size. A forced attempt below the threshold uses the present size as the
     /// threshold, so that there is a middle at all.
     fn on(&self, total_tokens: u64, fixed_tokens: u64) -> Self {
         if total_tokens >= self.threshold_tokens {
@@ -114,7 +113,7 @@ impl Budgets {
         Self {
             target_tokens,
             tail_tokens,
-            // A tail that was scaled stretches by the same share.
+            // A scaled tail may be extended by the same share.
             stretched_tail_tokens: scaled(self.stretched_tail_tokens, tail_tokens, self.tail_tokens),
             head_tokens: self.head_tokens.min(tail_tokens / 2),
             ..self.clone()
@@ -122,10 +121,10 @@ impl Budgets {
     }
 }
 
-/// A conversation with what has been gathered about it.
+/// A conversation with its groups, sizes and facts.
 #[derive(Clone, Copy)]
 pub struct Conversation<'a> {
-    /// Its wire.
+    /// Its wire format.
     pub wire_format: WireFormat,
     /// Its messages.
     pub messages: &'a [Message],
@@ -133,90 +132,90 @@ pub struct Conversation<'a> {
     pub groups: &'a Groups,
     /// Tokens of each message.
     pub sizes: &'a [u64],
-    /// Its exact facts, when they were gathered as messages came in.
+    /// Its exact facts, if they were gathered as messages arrived.
     pub ledger: Option<&'a Ledger>,
-    /// Tokens of system prompt and tools outside the list.
+    /// Tokens of system prompt and tools, which are outside the list.
     pub fixed_tokens: u64,
 }
 
-/// Choices for one attempt.
+/// Options of one attempt.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// Compact below the threshold too.
+    /// Compact even below the threshold.
     pub force: bool,
-    /// What most of the summary shall be about.
+    /// The subject that the summary should focus on.
     pub focus: Option<&'a str>,
     /// Budgets.
     pub budgets: &'a Budgets,
-    /// Settings of pruning.
+    /// Settings for pruning.
     pub prune: PruneRules,
     /// Masks secrets in the summary.
     pub redactor: Option<&'a Redactor>,
-    /// Entries that the person took out of the state: the notes do not tell of them.
+    /// Entries that the user removed from the state: the notes leave them out.
     pub corrections: &'a [Correction],
-    /// How the model can recall originals, if it can.
+    /// The text that explains to the model how to recall originals; `None` if it cannot.
     pub recall: Option<&'a str>,
-    /// Whether it has to pay for itself.
+    /// Whether the compaction has to pay for itself.
     pub pay: PayCheck,
-    /// Where the tail shall start, if a summary of all before it is there already.
+    /// Where the tail should start, if a summary of everything before it exists.
     pub cut_at: Option<usize>,
-    /// Whether the summary tells of the pinned message too: when it is used later, another may be the last one.
+    /// Whether the summary includes the pinned message: when the summary is used later, another message may be the last human one.
     pub tells_pinned: bool,
-    /// A figure for display, where people know another unit than the estimator's.
+    /// Converts a figure for display, if users know another unit than the estimator's.
     pub shown_tokens: &'a (dyn Fn(u64) -> u64 + Send + Sync),
-    /// Tokens of a text.
+    /// Counts the tokens of a text.
     pub count_tokens: CountTokens<'a>,
-    /// Tokens of a message.
+    /// Counts the tokens of a message.
     pub count_message: CountMessage<'a>,
-    /// Microseconds of a monotonic clock.
+    /// Returns the microseconds of a monotonic clock.
     pub clock_us: &'a (dyn Fn() -> u64 + Send + Sync),
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     /// How it ended.
     pub outcome: Outcome,
-    /// In figures.
+    /// The figures.
     pub report: Report,
-    /// The view: the new one, or the conversation as it was.
+    /// The new view, or the unchanged conversation.
     pub items: Vec<ViewItem>,
-    /// The summary, when there is a new one.
+    /// The new summary, if there is one.
     pub summary: Option<SummaryDocument>,
-    /// What the model wrote of it, before the rules added to it; nothing where no model did.
+    /// The model's text, before the rules added to it; `None` if no model was called.
     pub answer: Option<SummaryDocument>,
     /// The plan that was followed.
     pub plan: Option<Plan>,
 }
 
-/// Part of a summary's room that the summariser may fill; the rest is for facts that the check attaches.
+/// Percentage of a summary's budget that the summariser may fill; the rest is for facts added by the check.
 const SUMMARISER_SHARE_PERCENT: u64 = 92;
 
-/// Room for an earlier summary in percent of its size. Notes by rules leave part of their room empty, so that the same size
-/// would shorten what they carry on.
+/// The budget for an earlier summary, as a percentage of its size. Notes by rules leave part of their budget empty, so the same size would
+/// shorten the earlier summary.
 const CARRIED_ROOM_PERCENT: u64 = 150;
 
-/// Share of its room that notes by rules fill.
+/// Percentage of the budget that notes by rules fill.
 const RULES_FILL_PERCENT: u64 = 79;
-/// Share that a model's summary fills together with what the rules add to it. On recorded sessions that is 3,500 tokens
-/// against 3,100 of the rules alone; with less, questions stay unanswered that either of the two could answer alone.
+/// Percentage that a model's summary fills together with the rules' additions. On recorded sessions that is 3,500 tokens, against 3,100 for
+/// the rules alone; with less, questions stay unanswered that either of them could answer alone.
 const COMBINED_PERCENT: u64 = 90;
 
-/// About what a pruned result costs.
+/// The approximate size of a pruned result.
 const PRUNED_LINE_TOKENS: u64 = 60;
 
-/// For a rough size where nothing was measured.
+/// For a rough size without a measurement.
 const BYTES_A_TOKEN: u64 = 3;
 
-/// A plan with what it was made from, or why there is none. Changes nothing.
+/// A plan with its inputs, or the reason why there is none. Changes nothing.
 pub struct Preview {
     /// The plan.
     pub plan: Result<Plan, NoOpReason>,
-    /// In figures.
+    /// The figures.
     pub report: Report,
-    /// What earlier compactions left.
+    /// The summaries of earlier compactions.
     pub earlier: Option<EarlierSummary>,
-    /// The sizes that decide whether it pays, where there is a plan and prices were given.
+    /// The sizes that decide whether it pays, if there is a plan and prices are given.
     pub pay: Option<PayFigures>,
 }
 
@@ -259,7 +258,7 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
             cut_at: options.cut_at,
         };
         let as_pruned = plan(&input);
-        // A head is affordable because its results are pruned, and that happens only where something is compacted.
+        // A head is affordable because its results are pruned, which happens only if something is compacted.
         let found = match as_pruned {
             Err(NoPlan::NothingInTheMiddle) => {
                 let protected = conversation.sizes.len().min(budgets.protect_first_n);
@@ -313,8 +312,8 @@ fn scaled(amount: u64, multiply: u64, divide: u64) -> u64 {
     u64::try_from(product).unwrap_or(u64::MAX)
 }
 
-/// The sizes a decision about money needs: what stays cached in front, and what is written behind it. Earlier notes stand
-/// for `told` messages.
+/// Returns the sizes for a decision by cost: the cached beginning, and everything rewritten after it. Earlier notes count as `told`
+/// messages.
 fn pay_figures(
     conversation: &Conversation<'_>,
     plan: &Plan,
@@ -337,9 +336,8 @@ fn pay_figures(
     }
 }
 
-/// About how many tokens the first messages have once their old tool results are one line each and a prompt is no longer
-/// than the head may be. A message never counts
-/// for more after it was pruned than before, so that the next compaction finds the same head affordable.
+/// Returns the approximate sizes of the first messages with old tool results pruned to one line and a prompt cut to the size of the head. A
+/// message never counts for more after pruning than before, so that the next compaction finds the same head affordable.
 fn pruned_head_sizes(conversation: &Conversation<'_>, protect_first_n: usize, head_tokens: u64) -> Vec<u64> {
     let messages = conversation.messages.iter().zip(conversation.sizes);
     messages
@@ -416,7 +414,7 @@ pub async fn compact(
     let first = first_prompt(conversation.messages, &plan.earlier, options.budgets.protect_first_n);
     if let Some(index) = first.filter(|index| plan.head.contains(index) && !renditions.contains_key(index))
         && let Some(message) = conversation.messages.get(index)
-        // One that was shortened before stays as it is, or the prefix would change with every compaction.
+        // A prompt that was shortened before is unchanged, or the prefix would change with every compaction.
         && !message.json().contains(CUT_MARK)
         && let Some(shorter) = shortened_prompt(message, usize::try_from(head_bytes).unwrap_or(usize::MAX))
         && shorter.json.len() < message.json().len()
@@ -464,7 +462,7 @@ pub async fn compact(
     let answer = (summariser.maker() == Maker::Model).then(|| document.clone());
     let mut on_model = None;
     if summariser.maker() == Maker::Model {
-        // What the model invented is taken out before anything of the record is added.
+        // Text that the model invented is removed before anything from the record is added.
         on_model = Some(check(&mut document, &request, Maker::Model, options.redactor, 0));
         let by_rules = notes_by_rules(&request);
         let fill =
@@ -476,12 +474,12 @@ pub async fn compact(
         used = (options.count_tokens)(&document.to_markdown());
     }
     if !options.corrections.is_empty() {
-        // Words of a model, and of notes that were prepared before the correction.
+        // For text of a model, and notes that were prepared before the correction.
         correct_notes(&mut document, options.corrections);
         used = (options.count_tokens)(&document.to_markdown());
     }
     if used > budget_tokens {
-        // Facts that the check attaches need their share.
+        // Facts added by the check need their share.
         document.trim_to_budget(budget_tokens * SUMMARISER_SHARE_PERCENT / 100, options.count_tokens);
         report.warnings.push(format!(
             "the summary had {} tokens where {} were allowed; its oldest details were dropped",
@@ -504,7 +502,7 @@ pub async fn compact(
     }
     let is_in_view = |index: usize| {
         let is_pinned = plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(&index));
-        // Earlier notes are no message of the view any more.
+        // Earlier notes are no longer a message of the view.
         (is_pinned || !plan.middle.contains(&index)) && !plan.earlier.contains(index)
     };
     report.notes = Some(NotesReport::of(&document, ledger, &is_in_view, options.count_tokens));
@@ -566,7 +564,7 @@ pub async fn compact(
     Attempt { outcome, report, items, summary: Some(document), answer, plan: Some(plan) }
 }
 
-/// The text that head and pinned message show: what is in it needs no place in the summary.
+/// Returns the text that head and pinned message show: the summary need not repeat it.
 #[must_use]
 pub fn shown_text(messages: &[Message], plan: &Plan, renditions: &HashMap<usize, Rendition>) -> String {
     let mut out = String::new();
@@ -588,8 +586,8 @@ pub fn shown_text(messages: &[Message], plan: &Plan, renditions: &HashMap<usize,
     out
 }
 
-/// An answer with its tokens, unless it is none: empty, or not shorter than what it covers. By rules an empty summary
-/// is an honest one: nothing of the middle was worth a word; and whether it saves anything is seen at the end.
+/// Returns an answer with its tokens, unless it is unusable: empty, or not shorter than what it covers. A summary by rules may be empty, if
+/// nothing in the middle was relevant; whether it saves anything is checked at the end.
 fn usable(
     document: SummaryDocument,
     maker: Maker,
@@ -621,7 +619,7 @@ struct Measured {
     summary_tokens: u64,
 }
 
-/// Sizes the view and holds it against the rules of its wire: what the conversation did not break, its view must not.
+/// Measures the view and checks it against the rules of its wire format: the view must not break a rule that the conversation kept.
 fn measure(
     conversation: &Conversation<'_>,
     options: &Options<'_>,

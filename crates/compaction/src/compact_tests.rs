@@ -1,4 +1,4 @@
-//! The steps of an attempt that cannot be seen from outside: its guards.
+//! Tests of the guards of an attempt, which cannot be reached from outside.
 
 use throughline_testkit::{ConversationOptions, conversation_from_seed, from_picture};
 use throughline_transcript::{Role, decode_message_text, text_message};
@@ -32,7 +32,7 @@ fn budgets(window_tokens: u64) -> Budgets {
     }
 }
 
-/// Runs `with` on a conversation and the options of a forced attempt.
+/// Calls `with` with a conversation and the options of a forced attempt.
 fn with_attempt<T>(
     wire_format: WireFormat,
     messages: &[Message],
@@ -99,7 +99,7 @@ fn facts_gathered_before_change_nothing() {
     }
 }
 
-/// Whether a view of a list passes the last guard, or why not.
+/// Returns the size of a view that passes the last guard, or the reason why it fails.
 fn guarded(wire_format: WireFormat, list: &str, items: &[ViewItem]) -> Result<u64, String> {
     let messages = from_picture(wire_format, list).messages();
     with_attempt(wire_format, &messages, 1_000, |conversation, options| {
@@ -117,9 +117,9 @@ fn a_view_that_breaks_a_rule_is_refused() {
     assert!(refused.contains("would break a rule the conversation kept"), "{refused}");
     let leads = [ViewItem::Summary(text_message(WireFormat::Chat, Role::Assistant, "notes")), Verbatim(4)];
     assert!(guarded(WireFormat::Chat, "uATau", &leads).is_err());
-    // What was broken before may stay broken.
+    // A rule that was broken before may stay broken.
     assert!(guarded(WireFormat::Chat, "uTau", &[Verbatim(0), Verbatim(1), Verbatim(2)]).is_ok());
-    // Items that are none.
+    // Invalid items.
     assert!(guarded(WireFormat::Chat, "ua", &[Verbatim(7)]).unwrap_err().contains("message 7"));
     assert!(guarded(WireFormat::Chat, "ua", &[ViewItem::Summary("nonsense".to_owned())]).is_err());
 }

@@ -1,16 +1,16 @@
-//! A summary as a typed document that prints to Markdown and parses from it.
+//! A summary as a typed document that can be printed to Markdown and parsed from it.
 //!
-//! Entries may span lines. Text quoted from a conversation could look like Markdown, so all lines of an entry after the
-//! first are indented, and a heading counts only at the start of a line.
+//! Entries may span lines. Text quoted from a conversation could look like Markdown, so all lines of an entry after the first are indented,
+//! and a heading counts only at the start of a line.
 
 use serde::{Deserialize, Serialize};
 
 use crate::sections::Section;
 
-/// What a section without entries says.
+/// The text of a section without entries.
 const NOTHING: &str = "None.";
 
-/// One entry of a section. In Completed Actions it has a number that it keeps for ever.
+/// An entry of a section. In Completed Actions it has a number, which never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its number, in Completed Actions.
@@ -62,7 +62,7 @@ impl SummaryDocument {
             .push(Entry { number: Some(number), text: text.into() });
     }
 
-    /// The number the next action gets; numbers are never used again, even after old actions were dropped.
+    /// Returns the number of the next action; numbers are never reused, even after old actions were dropped.
     #[must_use]
     pub fn next_action_number(&self) -> u32 {
         self.entries(Section::CompletedActions)
@@ -73,7 +73,7 @@ impl SummaryDocument {
             .saturating_add(1)
     }
 
-    /// Whether no section says anything.
+    /// Whether all sections are empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sections.iter().all(Vec::is_empty)
@@ -113,15 +113,15 @@ impl SummaryDocument {
         out
     }
 
-    /// Reads Markdown: our own exactly, other summarisers' as well as it goes. Text before the first heading and text
-    /// under unknown headings goes to Critical Context, so that nothing is dropped.
+    /// Parses Markdown: our own exactly, that of other summarisers as well as possible. Text before the first heading and under unknown
+    /// headings goes to Critical Context, so that nothing is lost.
     #[must_use]
     pub fn parse(markdown: &str) -> Self {
         let form = Form::of(markdown);
         let mut document = Self::default();
         let mut section = Section::CriticalContext;
         let mut open: Option<Entry> = None;
-        // A stray carriage return at the end of a line would come and go with every reading.
+        // A stray carriage return at the end of a line would appear and disappear with every parse.
         for line in markdown.lines().map(|line| line.trim_end_matches('\r')) {
             if let Some(heading) = form.heading(line) {
                 document.close(section, open.take());
@@ -165,12 +165,12 @@ impl SummaryDocument {
     }
 }
 
-/// How a text marks its headings.
+/// The style of headings in a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// With hashes at the start of a line, as we do; anything else is words, for words may look like headings too.
+    /// With `#` at the start of a line, as ours; other lines are text, even if they look like headings.
     Hashes,
-    /// In whatever way: `**Goal**`, `3. Files and Code Sections:`.
+    /// Any style: `**Goal**`, `3. Files and Code Sections:`.
     Loose,
 }
 
@@ -181,10 +181,10 @@ impl Form {
         if marked { Self::Hashes } else { Self::Loose }
     }
 
-    /// The heading a line is, if it is one.
+    /// Returns the heading in a line, if it is one.
     fn heading(self, line: &str) -> Option<&str> {
         if let Some((level, heading)) = hashed(line) {
-            // Deeper ones part a section, unless they are what opens it.
+            // Deeper headings divide a section, unless they name one.
             return (level <= 2 || Section::parse(heading).is_some()).then_some(heading);
         }
         if self == Self::Hashes || line.starts_with(char::is_whitespace) {
@@ -198,7 +198,7 @@ impl Form {
         bold.or_else(numbered).filter(|inner| Section::parse(inner).is_some())
     }
 
-    /// A new entry, when a line opens one: a bullet, or a number in Completed Actions.
+    /// Returns a new entry if a line starts one: a bullet, or a number in Completed Actions.
     fn entry_start(self, line: &str, section: Section) -> Option<Entry> {
         let line = if self == Self::Loose { line.trim_start() } else { line };
         if let Some(text) = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")) {
@@ -216,7 +216,7 @@ impl Form {
     }
 }
 
-/// A heading with hashes: how many, and its words.
+/// Parses a heading with `#`: its level and its text.
 fn hashed(line: &str) -> Option<(usize, &str)> {
     let level = line.bytes().take_while(|byte| *byte == b'#').count();
     let heading = line.get(level..)?.strip_prefix(' ')?;

@@ -1,4 +1,4 @@
-//! Printing and reading back: our own exactly, other people's as well as it goes.
+//! Tests of printing and parsing: our own exactly, others' as well as possible.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ fn texts(document: &SummaryDocument, section: Section) -> Vec<&str> {
     document.entries(section).iter().map(|entry| entry.text.as_str()).collect()
 }
 
-/// Words that could be mistaken for structure, and anything else.
+/// Words that could be mistaken for structure, and any others.
 fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z `*#.:-]{0,24}",
@@ -63,7 +63,7 @@ proptest! {
         for word in text.split_whitespace().filter(|word| word.chars().all(char::is_alphanumeric)) {
             prop_assert!(printed.contains(word) || Section::parse(word).is_some() || word == "None", "{} in\n{}", word, printed);
         }
-        // What was read once is read the same again.
+        // A parsed document is the same after printing and parsing.
         prop_assert_eq!(SummaryDocument::parse(&printed), document);
     }
 }
@@ -110,7 +110,7 @@ fn actions_keep_their_numbers_for_ever() {
         "## Completed Actions\n4294967295. last\n- one more\n99999999999. no number\n",
     );
     assert_eq!(huge.next_action_number(), u32::MAX);
-    // Bullets of others are numbered on from there.
+    // Bullets of other summarisers are numbered from there.
     let bullets = SummaryDocument::parse("## Completed Actions\n3. one\n- two\n* three\n");
     let numbers: Vec<Option<u32>> =
         bullets.entries(Section::CompletedActions).iter().map(|entry| entry.number).collect();

@@ -7,21 +7,21 @@ use crate::plan::Earlier;
 use crate::preface::{find_summary, is_acknowledgement, is_bridge};
 use crate::sections::Section;
 
-/// What the summaries of earlier compactions say, as one.
+/// The combined summaries of earlier compactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EarlierSummary {
     /// Their sections.
     pub document: SummaryDocument,
-    /// How many messages they cover.
+    /// The number of messages they cover.
     pub messages: usize,
-    /// How many messages after the last of them were kept when it was made, if it says so.
+    /// The number of messages kept after the last of them when it was made, if it states that.
     pub kept: Option<usize>,
 }
 
 /// Heads are rarely longer than this, with any settings.
 const USUAL_HEAD_MESSAGES: usize = 64;
 
-/// Finds summaries an earlier compaction left, only where a compaction puts them: right after a head.
+/// Finds the summaries of earlier compactions, only where a compaction puts them: right after a head.
 pub(crate) fn find_earlier(
     messages: &[Message],
     protect_first_n: usize,
@@ -55,8 +55,8 @@ pub(crate) fn find_earlier(
     (earlier, Some(EarlierSummary { document: merged, messages: stands_for, kept }))
 }
 
-/// Whether the list is what the last compaction left. Below the threshold there is then nothing to be done, even when
-/// forced: each further compaction would only eat into what was kept on purpose.
+/// Whether the list is unchanged since the last compaction. Below the threshold there is then nothing to do, even if forced: each further
+/// compaction would only remove messages that were kept on purpose.
 pub(crate) fn nothing_said_since(
     messages: &[Message],
     earlier: &Earlier,

@@ -1,17 +1,15 @@
-//! Decides by cost when to compact and how much stays. Pure: sizes, prices and the history of the conversation in, sizes out.
+//! Decides by cost when to compact and how much stays. Pure: computes sizes from sizes, prices and the history of the conversation.
 //!
-//! A compaction that leaves L tokens of messages costs C (see `pay`: what is written anew, a model that writes the notes) and
-//! what is fetched again because the view no longer has it. With every later call it saves reading the freed tokens. If each
-//! call adds G tokens and reading one costs R, a cycle is cheapest when the compaction is made as soon as reading the tokens
-//! to be freed has cost as much as the compaction: at `L + sqrt(2 x C x G / R)`. This costs at most twice the optimum with
-//! knowledge of the future. Two more conditions apply:
+//! A compaction that leaves L tokens of messages costs C (see `pay`: what is written anew, a model that writes the notes) and what is
+//! fetched again because the view no longer has it. With every later call it saves reading the freed tokens. If each call adds G tokens and
+//! reading one costs R, a cycle is cheapest when the compaction is made as soon as reading the tokens to be freed has cost as much as the
+//! compaction: at `L + sqrt(2 x C x G / R)`. This costs at most twice the optimum with knowledge of the future. Two more conditions apply:
 //!
-//! - The calls to come must save what the compaction costs: `R x freed x calls >= C`. Their number is unknown. A conversation
-//!   of N calls that paused P times for longer than the cache lives is assumed to continue for N / (P + 1) calls before it
-//!   ends or pauses again, after which a compaction costs nothing. This is the usual estimate of a duration from its past
-//!   alone, without a constant.
-//! - After such a pause the whole prompt is written again, so a compaction pays at once. It still must free a third of the
-//!   messages, because every compaction loses details.
+//! - The calls to come must save what the compaction costs: `R x freed x calls >= C`. Their number is unknown. A conversation of N calls
+//!   that paused P times for longer than the cache lives is assumed to continue for N / (P + 1) calls before it ends or pauses again, after
+//!   which a compaction costs nothing. This is the usual estimate of a duration from its past alone, without a constant.
+//! - After such a pause the whole prompt is written again, so a compaction pays at once. It still must free a third of the messages,
+//!   because every compaction loses details.
 //!
 //! The size of the view is chosen among sizes that were measured: the smallest is the cheapest to read; a larger one
 //! answers more, so that less must be fetched again. Fetching costs a call over the whole fixed part, so with a large fixed
@@ -20,9 +18,8 @@
 //! definitions of tools leave the prompt, which saves several times what views cost, part of that is spent on memory: only sizes
 //! are chosen whose views answer what views of their mean size between two compactions have to answer ([`ViewMemory`]).
 //!
-//! Notes by a model cost more than the compaction they are for, and save no money: their purpose is memory. If the client
-//! pays for them, they are paid from the savings so far ([`Spending::affords_notes`]), and the time of a compaction is
-//! decided as with notes by rules.
+//! Notes by a model cost more than the compaction they are for, and save no money: their purpose is recall. If the client pays for them,
+//! they are paid from the savings so far ([`Spending::affords_notes`]), and the time of a compaction is decided as with notes by rules.
 //!
 //! Amounts are in tokens at the price of an uncached prompt token.
 
@@ -31,18 +28,18 @@ use throughline_tokens::CachePrices;
 use crate::combine::MODEL_TOKENS;
 use crate::pay::{CacheState, PayFigures, PayRule, cost};
 
-/// A size after a compaction that can be chosen.
+/// A possible size after a compaction.
 #[derive(Clone, Copy, Debug)]
 struct ViewSize {
-    /// What is asked for (`compression.target_tokens`).
+    /// The setting for it (`compression.target_tokens`).
     target: u64,
-    /// What a view of recorded sessions then has, by the same estimate: some messages are larger than their share.
+    /// The size of a view of recorded sessions with that setting, by the same estimate: some messages are larger than their share.
     left: u64,
     /// The share of questions about the past that such a view answers, in thousandths: with notes by rules, ...
     answered_by_rules: u64,
     /// ... and with a model's.
     answered_by_model: u64,
-    /// After so many compactions in a row a view of this size still answers what is asked of one of its size.
+    /// The number of compactions in a row after which a view of this size still answers as many questions as expected.
     holds_for: u64,
     /// How much its views remember as they grow.
     memory: ViewMemory,
@@ -57,14 +54,14 @@ pub enum ViewMemory {
     WhenGrown,
 }
 
-/// Who writes the notes, and what that has to do with the price of a compaction.
+/// The author of the notes, and how their cost counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotesBy {
-    /// Rules, for nothing.
+    /// Rules, at no cost.
     Rules,
-    /// A model that is asked for every compaction, as part of its price.
+    /// A model, called for every compaction as part of its price.
     Model,
-    /// A model that is asked when what was saved pays for it.
+    /// A model, called if past savings pay for it.
     ModelFromSavings,
 }
 
@@ -104,63 +101,63 @@ static SIZES: [ViewSize; 4] = [
         memory: ViewMemory::WhenGrown,
     },
 ];
-/// What notes by a model may bring the cost of a conversation to, in percent of what it would have cost directly, ...
+/// The maximum cost of a conversation after paying for notes by a model, in percent of its cost without Throughline, ...
 const NOTES_PERCENT_OF_DIRECT: u64 = 103;
-/// ... and notes together with the compaction they are for.
+/// ... and after paying for notes together with the compaction they are for.
 const COMPACTED_PERCENT_OF_DIRECT: u64 = 105;
-/// About the share of what stays that is notes, for the price of having a model write them.
+/// The approximate share of notes in the remaining tokens, for the price of having a model write them.
 const NOTES_PERCENT: u64 = 60;
-/// The sum depends on the size of the prompt at the time of the compaction, which depends on the sum; this many rounds
-/// come within a percent of where the two meet.
+/// The calculation depends on the size of the prompt at the compaction, which depends on the calculation; this many rounds converge to
+/// within a percent.
 const ROUNDS: usize = 3;
 
-/// How often the conversation went back to what it had read before.
+/// How often the conversation read again what it had read before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rereads {
-    /// Tokens of results that answered a call which had been made before in the same words.
+    /// Tokens of results of calls that repeat an earlier call exactly.
     pub tokens: u64,
-    /// Such results.
+    /// The number of such results.
     pub calls: u64,
 }
 
-/// A conversation as the decision sees it.
+/// The figures of a conversation for the decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EconomyFigures {
-    /// System prompt and tools.
+    /// Tokens of system prompt and tools.
     pub fixed_tokens: u64,
-    /// What a call adds.
+    /// Tokens added per call.
     pub growth_tokens: u64,
-    /// Calls made so far.
+    /// Number of calls so far.
     pub calls: u64,
-    /// Pauses among them that outlasted the provider's cache.
+    /// Number of pauses longer than the cache lifetime.
     pub cold_pauses: u64,
-    /// How often it went back, within a view.
+    /// Repeated reads within a view.
     pub rereads: Rereads,
-    /// Compactions made so far, each with notes that the next one had to carry on.
+    /// Number of compactions so far, each with notes that the next one had to include.
     pub compactions: u64,
     /// How much its views have to answer.
     pub memory: ViewMemory,
-    /// What is to stay, where that is configured.
+    /// The configured target size, if any.
     pub target_tokens: Option<u64>,
 }
 
-/// What was decided, in tokens of messages.
+/// The decision, in tokens of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EconomyPlan {
-    /// What a compaction aims at (`compression.target_tokens`).
+    /// The target of a compaction (`compression.target_tokens`).
     pub target_tokens: u64,
-    /// What is expected to stay after it.
+    /// The expected size after it.
     pub left_tokens: u64,
-    /// From here on a compaction pays while the prompt is cached.
+    /// The size from which a compaction pays while the prompt is cached.
     pub warm_tokens: u64,
-    /// From here on it pays once the cache has expired.
+    /// The size from which it pays once the cache has expired.
     pub cold_tokens: u64,
-    /// Calls that are expected before the conversation ends or pauses for longer than the cache lives.
+    /// The number of calls expected before the conversation ends or pauses for longer than the cache lifetime.
     pub expected_calls: u64,
 }
 
 impl EconomyFigures {
-    /// Decides for these prices, and for notes that are written by these.
+    /// Decides for these prices and this author of the notes.
     #[must_use]
     pub fn plan(&self, prices: CachePrices, notes: NotesBy) -> EconomyPlan {
         let asks_model = notes == NotesBy::Model;
@@ -174,7 +171,7 @@ impl EconomyFigures {
         let best = cycles.min_by_key(|cycle| cycle.cost_per_call).unwrap_or_default();
         let expected_calls = self.expected_calls();
         let read = prices.read_permille.max(1);
-        // As much has to be freed as the calls to come need to pay for it.
+        // As much must be freed as the expected calls need to pay for it.
         let repaid = scaled(best.cost, 1_000, read.saturating_mul(expected_calls.max(1)));
         let warm = best.left.saturating_add(best.freed.max(repaid));
         let rule = PayRule { prices, cache: CacheState::Cold, asks_model };
@@ -190,12 +187,12 @@ impl EconomyFigures {
         }
     }
 
-    /// Calls before the end or the next pause.
+    /// Returns the number of calls expected before the end or the next pause.
     fn expected_calls(&self) -> u64 {
         self.calls / self.cold_pauses.saturating_add(1)
     }
 
-    /// What a cycle between two compactions that leave so much costs.
+    /// Computes the cost of a cycle between two compactions to this size.
     fn cycle(&self, prices: CachePrices, notes: NotesBy, size: ViewSize) -> Cycle {
         let asks_model = notes == NotesBy::Model;
         let (ViewSize { target, left, .. }, answered) = (size, size.answered(notes));
@@ -246,19 +243,19 @@ impl ViewSize {
     }
 }
 
-/// What a conversation has cost so far, beside what the same requests would have cost directly. Amounts are thousandths of
-/// a prompt token that no cache is involved in.
+/// The cost of a conversation so far, and the cost of the same requests without Throughline. Amounts are in thousandths of an uncached
+/// prompt token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spending {
-    /// What was paid, notes included.
+    /// The amount paid, including notes.
     pub paid: u64,
-    /// What would have been paid directly.
+    /// The amount without Throughline.
     pub direct: u64,
 }
 
 impl Spending {
-    /// Whether a model may be paid for notes about a prompt of so many tokens, for a compaction that then leaves so much: if
-    /// the conversation ended with them, it would have cost little more than directly, whatever came after.
+    /// Whether a model may be paid for notes on a prompt of this size, for a compaction to this size: if the conversation ended then, it
+    /// would have cost little more than without Throughline.
     #[must_use]
     pub fn affords_notes(&self, prices: CachePrices, prompt_tokens: u64, left_tokens: u64) -> bool {
         let reading = prompt_tokens.saturating_mul(prices.read_permille);
@@ -270,7 +267,7 @@ impl Spending {
         paid <= allowed(NOTES_PERCENT_OF_DIRECT) && compacted <= allowed(COMPACTED_PERCENT_OF_DIRECT)
     }
 
-    /// A model was paid for notes about a prompt of so many tokens, which was cached.
+    /// Adds the cost of a model's notes on a cached prompt of this size.
     pub fn pay_for_notes(&mut self, prices: CachePrices, prompt_tokens: u64) {
         let reading = prompt_tokens.saturating_mul(prices.read_permille);
         let answering = MODEL_TOKENS.saturating_mul(prices.output_permille);
@@ -278,7 +275,7 @@ impl Spending {
     }
 }
 
-/// A configured size: what is left is no smaller than the smallest view that was measured.
+/// Returns a configured size; the remaining size is at least that of the smallest measured view.
 fn of_target(target: u64) -> ViewSize {
     let [smallest, ..] = SIZES;
     let measured = SIZES.into_iter().rev().find(|size| size.target <= target).unwrap_or(smallest);

@@ -1,4 +1,4 @@
-//! Sums by hand, and what must hold for any conversation and any prices.
+//! Tests with figures computed by hand, and of properties for any conversation and prices.
 
 use proptest::prelude::*;
 use throughline_tokens::CachePrices;
@@ -42,7 +42,7 @@ fn views_that_have_to_answer_as_they_grow_are_larger() {
 #[test]
 fn the_point_is_where_reading_has_cost_as_much_as_the_compaction() {
     let plan = TALK.plan(FIVE_MINUTES, NotesBy::ModelFromSavings);
-    // Written anew 9,000 x 1.15 = 10,350; sqrt(2 x 10,350 x 1,000 / 0.1) = 14,387 more than what stays.
+    // Rewriting 9,000 x 1.15 = 10,350; sqrt(2 x 10,350 x 1,000 / 0.1) = 14,387 more than what remains.
     assert_eq!((plan.target_tokens, plan.left_tokens, plan.warm_tokens), (5_400, 9_000, 9_000 + 14_387));
     assert_eq!(plan.cold_tokens, 9_000 + 4_500);
     let for_an_hour = TALK.plan(AN_HOUR, NotesBy::ModelFromSavings);
@@ -59,7 +59,7 @@ fn a_short_conversation_is_not_expected_to_repay_a_compaction() {
     let three = EconomyFigures { calls: 3, ..TALK }.plan(FIVE_MINUTES, NotesBy::ModelFromSavings);
     assert_eq!(eight.warm_tokens, 9_000 + 14_387);
     assert_eq!(three.warm_tokens, 9_000 + 34_500);
-    // The same when long pauses part a longer one.
+    // The same if long pauses divide a longer one.
     let parted =
         EconomyFigures { calls: 12, cold_pauses: 3, ..TALK }.plan(FIVE_MINUTES, NotesBy::ModelFromSavings);
     assert_eq!((parted.expected_calls, parted.warm_tokens), (3, three.warm_tokens));
@@ -102,7 +102,7 @@ fn notes_are_bought_from_what_was_saved() {
     let affords = |one: Spending| one.affords_notes(FIVE_MINUTES, 80_000, 9_000);
     // Nothing was saved: 20,500 are three percent of 683,334, and 30,850 five of 617,000.
     assert!(!affords(spending(683_333, 683_333)) && affords(spending(683_334, 683_334)));
-    // With 50,000 saved notes are affordable at once, in a conversation that is dearer already they are not.
+    // With savings of 50,000 notes are affordable immediately, in a conversation with a loss they are not.
     assert!(affords(spending(100_000, 150_000)) && !affords(spending(1_000_000, 990_000)));
     let mut paid = spending(100_000, 150_000);
     paid.pay_for_notes(FIVE_MINUTES, 80_000);

@@ -5,7 +5,7 @@ use crate::ledger::Ledger;
 use crate::state::StateEntry;
 
 impl Ledger {
-    /// Everything the state knows, one entry each. `number` gives the number of a message from its place in the list.
+    /// Returns everything in the state, one entry each. `number` converts a position in the list to the number of a message.
     #[must_use]
     pub fn state_entries(&self, number: &dyn Fn(u32) -> u64) -> Vec<StateEntry> {
         self.state().entries(&decisions_of(self.state()), number)

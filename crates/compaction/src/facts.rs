@@ -16,51 +16,51 @@ use crate::anchors::{AnchorKind, scan_anchors};
 use crate::interner::{Insertion, Interner};
 use crate::preface::begins_notes;
 
-/// Who an anchor was seen with.
+/// The authors of an anchor's occurrences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SeenBy(u8);
 
 impl SeenBy {
-    /// A person's words.
+    /// A person's text.
     pub const HUMAN: Self = Self(1);
-    /// The model's words.
+    /// The model's text.
     pub const ASSISTANT: Self = Self(2);
-    /// Arguments of a tool call.
+    /// The arguments of a tool call.
     pub const CALL: Self = Self(4);
-    /// A tool's answer.
+    /// The result of a tool.
     pub const RESULT: Self = Self(8);
-    /// Standing instructions, summaries and text that programs write.
+    /// Instructions, summaries and text written by programs.
     pub const OTHER: Self = Self(16);
 
-    /// Whether any of `other` is in here.
+    /// Whether it includes any of `other`.
     #[must_use]
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// What is known of one anchor.
+/// The facts about one anchor.
 #[derive(Clone, Debug)]
 pub struct AnchorInfo {
-    /// What it is.
+    /// Its kind.
     pub kind: AnchorKind,
-    /// Times seen.
+    /// Number of occurrences.
     pub count: u32,
-    /// Times the model itself wrote it, in words or arguments.
+    /// Number of occurrences written by the model, in text or arguments.
     pub written: u32,
-    /// First message it stands in.
+    /// The first message with it.
     pub first: u32,
-    /// Last message it stands in.
+    /// The last message with it.
     pub last: u32,
-    /// Messages it stands in.
+    /// Number of messages with it.
     pub messages: u32,
-    /// Who used it.
+    /// Its authors.
     pub seen_by: SeenBy,
-    /// The call that explains it best: the one that changed, read or printed it.
+    /// The call that explains it best: one that changed, read or printed it.
     pub home: Option<u32>,
 }
 
-/// A result and the call it answers.
+/// A result and its call.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     message: u32,
@@ -68,7 +68,7 @@ struct Answer {
     act: u32,
 }
 
-/// Everything exact that was said and done, in order.
+/// All exact facts, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     anchors: Interner<AnchorInfo>,
@@ -78,31 +78,31 @@ pub(crate) struct Facts {
     messages: u32,
     redactor: Option<Redactor>,
     secrets: Vec<String>,
-    /// Messages something was masked in, in order: the others need not be searched again.
+    /// Messages with masked text, in order: the others need not be searched again.
     masked_in: Vec<u32>,
 }
 
 /// Measures a message in tokens.
 pub type CountMessage<'a> = &'a (dyn Fn(&Message) -> u64 + Send + Sync);
 
-/// Shorter values are masked where they stand but not looked for elsewhere: they would be found in ordinary words.
+/// Shorter secrets are masked where they are found but not searched elsewhere: they would match ordinary words.
 const SHORTEST_SECRET: usize = 8;
-/// A piece of a secret at least this long is left out too.
+/// The minimum length of a piece of a secret that is left out too.
 const SHORTEST_PIECE: usize = 5;
-/// A text full of findings is a list of keys; beyond this they are only masked where they stand.
+/// A text with more findings is a list of keys; further ones are masked only where they are found.
 const MOST_SECRETS: usize = 200;
 
-/// About how many bytes of a conversation there are for each anchor that is new in it, so that tables are made large enough
-/// at once; few conversations have more anchors than this.
+/// The approximate number of bytes of a conversation per new anchor, so that tables are large enough at once; few conversations have more
+/// anchors.
 const BYTES_PER_ANCHOR: usize = 128;
-/// About how long an anchor is.
+/// The approximate length of an anchor.
 const ANCHOR_BYTES: usize = 16;
 
-/// Below this many bytes one thread is faster than two.
+/// With fewer bytes, one thread is faster than two.
 const PARALLEL_FROM_BYTES: usize = 256 * 1024;
 
 impl Facts {
-    /// No facts yet. Secrets are masked in everything that is read: a secret that never gets in cannot come out.
+    /// Creates empty facts. Secrets are masked in everything that is read, so they cannot appear in any output.
     pub(crate) fn new(redactor: Option<&Redactor>) -> Self {
         Self { redactor: redactor.cloned(), ..Self::default() }
     }
@@ -136,7 +136,7 @@ impl Facts {
                     first.merge(second);
                     sizes.extend(later_sizes);
                 }
-                // A panic in the worker cannot happen by construction; reading the half here keeps the result whole.
+                // The worker cannot panic by construction; reading its half here would keep the result complete.
                 Err(_) => sizes.extend(first.append_all(late, count_message)),
             }
             (first, sizes)
@@ -166,7 +166,7 @@ impl Facts {
         self.redactor.as_ref().map_or(Cow::Borrowed(text), |redactor| redactor.redact(text))
     }
 
-    /// The same for the text of one part of a message that has been read: searched only where something was found then.
+    /// Masks the text of one part of a message that was read before: searched only if something was found then.
     pub(crate) fn mask_part<'t>(&self, message: u32, text: &'t str) -> Cow<'t, str> {
         if self.masked_in.binary_search(&message).is_ok() { self.mask(text) } else { Cow::Borrowed(text) }
     }
@@ -200,7 +200,7 @@ impl Facts {
                     let act_id = u32::try_from(self.acts.len()).unwrap_or(u32::MAX);
                     self.acts.push(act);
                     self.open_calls.insert(message.str(*id).into(), act_id);
-                    // Strings inside the arguments are still escaped; what matters is the text they encode.
+                    // Strings inside the arguments are still escaped; only their decoded text matters.
                     buffers.text.clear();
                     unescape_into(&buffers.arguments, &mut buffers.text);
                     let is_plan = self.acts.last().is_some_and(|act| act.family == ToolFamily::Plan);
@@ -242,8 +242,7 @@ impl Facts {
         }
     }
 
-    /// The text with its secrets masked. What they were is remembered, because a secret may turn up again where
-    /// nothing around it says what it is.
+    /// Masks the secrets in a text and stores them, because a secret may occur again where its context does not reveal it.
     fn masked<'t>(&mut self, text: Cow<'t, str>) -> Cow<'t, str> {
         let Some(redactor) = &self.redactor else { return text };
         let redaction = redactor.redact_with_findings(&text);
@@ -262,7 +261,7 @@ impl Facts {
         Cow::Owned(masked)
     }
 
-    /// Secrets that were found, as they stood.
+    /// Returns the secrets found, unmasked.
     pub(crate) fn secrets(&self) -> &[String] {
         &self.secrets
     }
@@ -350,8 +349,8 @@ impl Facts {
         }
     }
 
-    /// Takes over what a whole conversation knows of each anchor, for a stretch of it that begins with its message `first`:
-    /// how often it was written and by whom, and where it stands last, be it after the stretch.
+    /// Adopts the facts of a whole conversation about each anchor, for a part of it that starts with message `first`: number and authors of
+    /// occurrences, and the last occurrence, even after the part.
     pub(crate) fn know_of(&mut self, whole: &Self, first: u32) {
         for (anchor, info) in self.anchors.iter_mut() {
             if let Some(known) = whole.anchor(anchor) {
@@ -364,7 +363,7 @@ impl Facts {
         }
     }
 
-    /// Messages read so far.
+    /// Returns the number of messages read.
     pub(crate) fn messages(&self) -> usize {
         self.messages as usize
     }
@@ -399,19 +398,19 @@ impl Facts {
         self.anchors.iter()
     }
 
-    /// An anchor as it is stored, with what is known of it.
+    /// Returns an anchor as it is stored, with its facts.
     pub(crate) fn known_anchor(&self, text: &str) -> Option<(&str, &AnchorInfo)> {
         self.anchors.get_with_text(text)
     }
 
-    /// What is known of an anchor.
+    /// Returns the facts about an anchor.
     pub(crate) fn anchor(&self, text: &str) -> Option<&AnchorInfo> {
         self.anchors.get(text)
     }
 }
 
-/// Copies a text without the line numbers a reader or `grep -n` prints before each line: they are the tool's, not the
-/// file's, and there are as many of them as lines.
+/// Copies a text without the line numbers that a tool or `grep -n` prints before each line: they are not part of the file, and there is one
+/// per line.
 fn push_without_margins(text: &str, out: &mut String) {
     out.reserve(text.len());
     let mut rest = text;
@@ -423,12 +422,12 @@ fn push_without_margins(text: &str, out: &mut String) {
     }
 }
 
-/// Whether one of the first lines has a margin; a reader prints one before every line or none.
+/// Whether one of the first lines has a line number; a tool prints one before every line or none.
 fn has_margins(text: &str) -> bool {
     text.lines().take(3).any(|line| margin_len(line.as_bytes()) > 0)
 }
 
-/// Length of `   12→`, `12:`, `12-`, `12|` or `12<tab>` at the start of a line; zero when there is none.
+/// Returns the length of `   12→`, `12:`, `12-`, `12|` or `12<tab>` at the start of a line; zero if there is none.
 pub(crate) fn margin_len(line: &[u8]) -> usize {
     let spaces = line.iter().take_while(|b| **b == b' ').count();
     let digits = line.iter().skip(spaces).take_while(|b| b.is_ascii_digit()).count();
@@ -443,7 +442,7 @@ pub(crate) fn margin_len(line: &[u8]) -> usize {
     }
 }
 
-/// How well a call explains what it shows: changing a file beats reading it, reading beats printing.
+/// Ranks how well a call explains what it shows: changing a file is better than reading it, and reading better than printing.
 fn family_rank(family: ToolFamily) -> u8 {
     match family {
         ToolFamily::Edit | ToolFamily::Write => 4,
@@ -460,7 +459,7 @@ struct Buffers {
     text: String,
 }
 
-/// The group boundary nearest to half of the bytes, so that calls and their results are read by one thread.
+/// Returns the group boundary nearest to half of the bytes, so that calls and their results are read by one thread.
 fn split_at_half(messages: &[Message], groups: &Groups, bytes: usize) -> usize {
     let mut seen = 0;
     for group in groups.as_slice() {

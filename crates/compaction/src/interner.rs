@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-/// Texts with a value each.
+/// Texts with one value each.
 #[derive(Clone, Debug)]
 pub(crate) struct Interner<V> {
     table: HashTable<u32>,
@@ -28,12 +28,12 @@ impl<V> Default for Interner<V> {
 }
 
 impl<V> Interner<V> {
-    /// The value of a text, or a new one.
+    /// Returns the value of a text, or a new one.
     pub(crate) fn get_or_insert_with(&mut self, text: &str, new: impl FnOnce() -> V) -> (&mut V, Insertion) {
         self.get_or_insert_hashed(Hashed { text, hash: FxBuildHasher.hash_one(text) }, new)
     }
 
-    /// The value of a text of another interner, or a new one.
+    /// Returns the value of a text of another interner, or a new one.
     pub(crate) fn get_or_insert_hashed(
         &mut self,
         text: Hashed<'_>,
@@ -67,19 +67,19 @@ impl<V> Interner<V> {
         self.get_with_text(text).map(|(_, value)| value)
     }
 
-    /// A text as it lies here, with its value.
+    /// Returns a text as stored here, with its value.
     pub(crate) fn get_with_text(&self, text: &str) -> Option<(&str, &V)> {
         let hash = FxBuildHasher.hash_one(text);
         let at = self.table.find(hash, |&at| matches(&self.texts, &self.entries, at, hash, text))?;
         self.entries.get(*at as usize).map(|slot| (text_of(&self.texts, slot), &slot.value))
     }
 
-    /// All texts in order of first sight.
+    /// Returns all texts in order of first occurrence.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &V)> {
         self.entries.iter().map(|slot| (text_of(&self.texts, slot), &slot.value))
     }
 
-    /// All texts in order of first sight, with values that may be changed.
+    /// Returns all texts in order of first occurrence, with mutable values.
     pub(crate) fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&str, &mut V)> {
         let texts = &self.texts;
         self.entries.iter_mut().map(move |slot| {
@@ -88,7 +88,7 @@ impl<V> Interner<V> {
         })
     }
 
-    /// All texts in order of first sight, for another interner.
+    /// Returns all texts in order of first occurrence, for another interner.
     pub(crate) fn iter_hashed(&self) -> impl ExactSizeIterator<Item = (Hashed<'_>, &V)> {
         let hashed = |slot: &'_ Slot<V>| Hashed { text: text_of(&self.texts, slot), hash: slot.hash };
         self.entries.iter().map(move |slot| (hashed(slot), &slot.value))
@@ -110,7 +110,7 @@ impl<V> Interner<V> {
     }
 }
 
-/// A text whose hash is known.
+/// A text with its hash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hashed<'a> {
     text: &'a str,

@@ -9,7 +9,7 @@ use crate::act::Act;
 use crate::facts::{AnchorInfo, CountMessage, Facts};
 use crate::state::{Correction, State};
 
-/// Everything exact that was said and done, in order, and where the conversation stands.
+/// The exact facts of a conversation and its state.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     facts: Facts,
@@ -23,7 +23,7 @@ impl Ledger {
         Self::gather(messages, groups, redactor, &|_| 0).0
     }
 
-    /// An empty ledger that masks secrets in everything it reads: a secret that never gets in cannot come out.
+    /// Creates an empty ledger that masks secrets in everything it reads, so that they cannot appear in any output.
     #[must_use]
     pub fn new(redactor: Option<&Redactor>) -> Self {
         Self { facts: Facts::new(redactor), state: State::default() }
@@ -49,34 +49,33 @@ impl Ledger {
         self.read_state(std::slice::from_ref(message));
     }
 
-    /// Reads messages into the state, which follows their order; their facts have been read already.
+    /// Reads messages into the state in order; their facts have been read already.
     fn read_state(&mut self, messages: &[Message]) {
         for message in messages {
             self.state.append(message, &self.facts);
         }
     }
 
-    /// Where the conversation stands.
+    /// Returns the state of the conversation.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// What was said and done, exactly.
+    /// Returns the exact facts.
     pub(crate) fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// The ledger with a state that honours corrections of the person.
+    /// Returns the ledger with the user's corrections applied to its state.
     pub(crate) fn corrected(&self, corrections: &[Correction]) -> Self {
         let mut corrected = self.clone();
         corrected.state.correct(corrections);
         corrected
     }
 
-    /// Takes over what a whole conversation knows, for a stretch of it that begins with its message `first`: of each anchor,
-    /// how often it was written and by whom, and where it stands last, be it after the stretch; of requests, items and
-    /// problems, what became of them.
+    /// Adopts the facts of a whole conversation, for a part of it that starts with message `first`: for each anchor, number and authors of
+    /// occurrences and the last one, even after the part; for requests, items and problems, their outcomes.
     pub fn know_of(&mut self, whole: &Self, first: usize) {
         let first = u32::try_from(first).unwrap_or(u32::MAX);
         self.state.know_of(&whole.state, first);
@@ -88,7 +87,7 @@ impl Ledger {
         self.facts.mask(text)
     }
 
-    /// Secrets that were found, as they stood.
+    /// Returns the secrets found, unmasked.
     #[must_use]
     pub fn secrets(&self) -> &[String] {
         self.facts.secrets()
@@ -100,7 +99,7 @@ impl Ledger {
         self.facts.is_secret(text)
     }
 
-    /// Messages read so far.
+    /// Returns the number of messages read.
     #[must_use]
     pub fn messages(&self) -> usize {
         self.facts.messages()
@@ -135,7 +134,7 @@ impl Ledger {
         self.facts.anchors()
     }
 
-    /// What is known of an anchor.
+    /// Returns the facts about an anchor.
     #[must_use]
     pub fn anchor(&self, text: &str) -> Option<&AnchorInfo> {
         self.facts.anchor(text)

@@ -1,4 +1,4 @@
-//! The ledger holds what stood in the messages, with where and by whom, however it was gathered.
+//! Tests that the ledger has all facts of the messages, with positions and authors, however it was gathered.
 
 use throughline_testkit::{ConversationOptions, big_transcript, conversation_from_seed};
 use throughline_transcript::{WireFormat, decode_message_text, unescape};
@@ -49,7 +49,7 @@ fn a_result_finds_its_call_in_any_order() {
     assert!(ledger.answered_by(0, 0).is_none() && ledger.answered_by(3, 1).is_none());
     assert_eq!(ledger.acts_between(1, 2).len(), 2);
     assert_eq!(ledger.acts_between(2, 4).len(), 0);
-    // What a call showed explains it: the file that was read, not the command that named it.
+    // The call that showed an anchor explains it: the file that was read, not the command that named it.
     let home = ledger.anchor("drain_pool").and_then(|info| info.home).and_then(|id| ledger.act(id)).unwrap();
     assert_eq!(home.tool, "read_file");
 }
@@ -92,7 +92,7 @@ fn every_anchor_stands_in_the_messages_it_names() {
     }
 }
 
-/// Everything a ledger tells, in order.
+/// Returns all contents of a ledger, in order.
 fn told(ledger: &Ledger) -> Vec<String> {
     let anchors = ledger.anchors().map(|(text, info)| format!("{text} {info:?}"));
     let acts = ledger.acts().iter().map(|act| format!("{act:?}"));

@@ -1,10 +1,10 @@
 //! Compaction in five phases: prune, cut, summarise, check, assemble. No I/O, no clock, no model of its own.
 //!
-//! [`compact`] makes one attempt: it never changes the conversation, and returns a new view of it with a report. [`preview`]
-//! is the plan alone. Who writes the summary is a [`Summariser`]; [`RuleSummariser`] needs no model. Every exact fact of the
-//! conversation is in a [`Ledger`], against which a summary is checked.
+//! [`compact`] makes one attempt: it never changes the conversation, and returns a new view of it with a report. [`preview`] is the plan
+//! alone. A [`Summariser`] writes the summary; [`RuleSummariser`] needs no model. A [`Ledger`] has every exact fact of the conversation,
+//! and a summary is checked against it.
 //!
-//! For engines that manage context. Programs want `Compactor` of the crate `throughline`, which fills in the rest.
+//! For engines that manage context. Programs should use `Compactor` of the crate `throughline`, which supplies the rest.
 //!
 //! ```
 //! use throughline_compaction::{Ledger, scan_anchors};
@@ -22,7 +22,7 @@
 //! # Ok::<(), throughline_transcript::DecodeError>(())
 //! ```
 //!
-//! Not for: when a compaction is due, and what becomes of its result.
+//! Not for: when a compaction is due, and the use of its result.
 
 mod act;
 mod anchors;

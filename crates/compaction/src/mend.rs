@@ -11,14 +11,14 @@ use throughline_transcript::{
 use crate::rendition::{Rendition, RenditionKind};
 use crate::view::{Synthetic, ViewItem};
 
-/// What assembly had to mend.
+/// The repairs made by assembly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Repairs {
     /// Results without a call that were left out.
     pub orphan_results: usize,
-    /// Calls without a result that were given one.
+    /// Calls without a result that got a stub.
     pub stub_results: usize,
-    /// Results that stood apart from their call and were moved to it.
+    /// Results that were not next to their call and were moved to it.
     pub moved_results: usize,
 }
 
@@ -27,7 +27,7 @@ impl Repairs {
     pub const STUB_RESULT: &str = "[No result was recorded for this call]";
 }
 
-/// Mends a run of items that shows whole groups of the record, each message once and in order.
+/// Mends a run of items with whole groups of the record, each message once and in order.
 pub(crate) fn mend(
     wire_format: WireFormat,
     messages: &[Message],
@@ -60,8 +60,7 @@ pub(crate) fn mend(
     out
 }
 
-/// Whether a provider would find nothing wrong with the calls and results of a group. Calls of the very last group may
-/// still wait for their results.
+/// Whether a provider would accept the calls and results of a group. Calls of the very last group may still be open.
 fn is_sound(
     wire_format: WireFormat,
     messages: &[Message],
@@ -79,7 +78,7 @@ fn is_sound(
     counted && distinct && (wire_format == WireFormat::Responses || is_adjacent(wire_format, messages, range))
 }
 
-/// Whether nothing stands between the calls of a group and their results.
+/// Whether nothing is between the calls of a group and their results.
 fn is_adjacent(wire_format: WireFormat, messages: &[Message], range: Range<usize>) -> bool {
     let Some(shown) = messages.get(range) else { return true };
     let Some((_, rest)) = shown.split_first().filter(|(first, _)| first.has_calls()) else { return true };
@@ -92,7 +91,7 @@ fn results_come_first(message: &Message) -> bool {
     message.parts().iter().skip_while(|part| is_result(part)).all(|part| !is_result(part))
 }
 
-/// A call with the place of its result.
+/// A call with the position of its result.
 struct Pair {
     call: usize,
     id: String,
@@ -106,7 +105,7 @@ struct Place {
     part: usize,
 }
 
-/// One broken group on its way to a sound one.
+/// Mends one broken group.
 struct Mender<'a> {
     wire_format: WireFormat,
     messages: &'a [Message],
@@ -131,7 +130,7 @@ impl<'a> Mender<'a> {
             for (part, content) in message.parts().iter().enumerate() {
                 let Part::ToolResult { call_id, .. } = content else { continue };
                 let id = message.str(*call_id);
-                // As in `Groups`: the newest call of that name that still waits.
+                // As in `Groups`: the newest open call with that id.
                 match pairs.iter_mut().rev().find(|pair| pair.result.is_none() && pair.id == id) {
                     Some(pair) => pair.result = Some(Place { message: index, part }),
                     None => orphan_results += 1,
@@ -174,7 +173,7 @@ impl<'a> Mender<'a> {
         self.message(index).is_some_and(Message::has_results)
     }
 
-    /// Whether calls of this message may stay open: nothing but results follows it in the whole conversation.
+    /// Whether calls of this message may stay open: only results follow it in the whole conversation.
     fn may_wait(&self, index: usize) -> bool {
         self.is_last && (index + 1..self.group.end).all(|later| self.answers(later))
     }
@@ -189,7 +188,7 @@ impl<'a> Mender<'a> {
         out.push(ViewItem::Synthetic(Synthetic::StubResult, json));
     }
 
-    /// One message a result, wherever it stands after its call: orphans go, stubs stand at the end.
+    /// One message per result, anywhere after its call: orphans are removed, stubs are added at the end.
     fn mend_in_place(&mut self, out: &mut Vec<ViewItem>) {
         for index in self.group.start..self.group.end {
             if !self.answers(index) || self.known(index) {
@@ -203,7 +202,7 @@ impl<'a> Mender<'a> {
         }
     }
 
-    /// One message a result, right after its call: results move to their calls, and stubs stand beside them.
+    /// One message per result, right after its call: results are moved to their calls, and stubs are added there.
     fn mend_messages(&mut self, out: &mut Vec<ViewItem>) {
         for index in self.group.start..self.group.end {
             if self.answers(index) {
@@ -236,7 +235,7 @@ impl<'a> Mender<'a> {
                 out.extend(self.item(index));
                 self.answer_calls_of(index, out);
             } else if !self.known(index) {
-                // Only orphans: what else it says stays.
+                // Only orphans: its other content remains.
                 out.extend(self.rewritten(index, Vec::new(), self.other_blocks(index)));
             }
         }
@@ -275,7 +274,7 @@ impl<'a> Mender<'a> {
             }
             return;
         };
-        // What a carrier says besides its results goes with the last answer that it carries results of.
+        // Content of a carrier other than results goes with the last answer whose results it carries.
         let mut others = Vec::new();
         for &carrier in &carriers {
             let needed_later = self
@@ -314,7 +313,7 @@ impl<'a> Mender<'a> {
             .collect()
     }
 
-    /// A message with these blocks in place of its own; nothing when there are none.
+    /// Returns a message with these blocks in place of its own; `None` if there are none.
     fn rewritten(&self, index: usize, blocks: Vec<String>, others: Vec<String>) -> Option<ViewItem> {
         let message = self.as_shown(index)?;
         let span = message.content_span()?;

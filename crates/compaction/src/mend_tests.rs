@@ -1,4 +1,4 @@
-//! Broken lists and what becomes of them, as the testkit's pictures: `X` is a result that no call asked for.
+//! Tests of broken lists and their repair, as the testkit's pictures: `X` is a result without a call.
 
 use throughline_testkit::{from_picture, picture};
 use throughline_transcript::violations;
@@ -9,7 +9,7 @@ const CHAT: WireFormat = WireFormat::Chat;
 const RESPONSES: WireFormat = WireFormat::Responses;
 const ANTHROPIC: WireFormat = WireFormat::Anthropic;
 
-/// Mends a list and says what it looks like then, and what was done: orphans left out, stubs, results moved.
+/// Mends a list and returns the result with the repairs: orphans removed, stubs, results moved.
 fn mended_list(wire_format: WireFormat, json: Vec<String>) -> (Vec<String>, Repairs) {
     let messages: Vec<Message> = json.into_iter().map(|text| decode_message_text(text).unwrap()).collect();
     let groups = Groups::of(&messages);
@@ -78,7 +78,7 @@ fn what_stands_between_calls_and_results_moves_behind_them() {
     assert_mended(CHAT, "uAuTa", "uATua", (0, 0, 1));
     assert_mended(CHAT, "uAATTa", "uATATa", (0, 0, 2));
     assert_mended(ANTHROPIC, "uAuTa", "uATua", (0, 0, 1));
-    // There results may stand anywhere after their call.
+    // In that format, results may be anywhere after their call.
     assert_mended(RESPONSES, "uAuTa", "uAuTa", (0, 0, 0));
 }
 
@@ -160,7 +160,7 @@ fn text_block(text: &str) -> String {
 #[test]
 fn anthropic_results_are_brought_together_in_front_of_a_persons_words() {
     let call = blocks("assistant", &[tool_use("a"), tool_use("b")]);
-    // Words before results, results apart, one missing, one too many.
+    // Text before results, results apart, one missing, one too many.
     let (json, repairs) = mended_list(
         ANTHROPIC,
         vec![

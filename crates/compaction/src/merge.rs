@@ -1,11 +1,10 @@
-//! Merges the summaries of parts of one middle, in order of time. The later text about the present wins; lists are
-//! joined.
+//! Merges the summaries of parts of one middle, in order of time. For sections about the present the latest part is used; lists are joined.
 
 use crate::document::{Entry, SummaryDocument};
 use crate::sections::Section;
 use crate::summarise::CountTokens;
 
-/// Sections that describe one moment: the last part that says anything about them is right.
+/// Sections that describe one moment: the last part with any entries is used.
 const MOMENTARY: [Section; 4] =
     [Section::ActiveTask, Section::ActiveState, Section::InProgress, Section::RemainingWork];
 
@@ -17,7 +16,7 @@ impl Section {
     }
 }
 
-/// Order in which entries are given up when the room is too small: detail first, the person's words last.
+/// The order in which entries are dropped if the budget is too small: details first, the user's words last.
 const GIVE_UP_ORDER: [Section; 10] = [
     Section::CompletedActions,
     Section::ResolvedQuestions,
@@ -64,7 +63,7 @@ impl SummaryDocument {
     pub fn trim_to_budget(&mut self, budget_tokens: u64, count_tokens: CountTokens<'_>) {
         loop {
             let total = count_tokens(&self.to_markdown());
-            // What is saved is guessed entry by entry, so the whole is counted again until it fits or nothing is left to give.
+            // The saving per entry is estimated, so the whole is counted again until it fits or nothing is left to drop.
             if total <= budget_tokens || !drop_about(self, total - budget_tokens, count_tokens) {
                 return;
             }
@@ -72,7 +71,7 @@ impl SummaryDocument {
     }
 }
 
-/// Drops entries of about `tokens` tokens. False when there were none to drop.
+/// Drops entries of about `tokens` tokens. Returns `false` if there were none to drop.
 fn drop_about(document: &mut SummaryDocument, tokens: u64, count_tokens: CountTokens<'_>) -> bool {
     let cost = |entry: &Entry| count_tokens(&entry.text) + 3;
     let mut saved = 0;
@@ -80,7 +79,7 @@ fn drop_about(document: &mut SummaryDocument, tokens: u64, count_tokens: CountTo
     for section in GIVE_UP_ORDER {
         let entries = document.entries_mut(section);
         let mut dropped = 0;
-        // The most recent action stays, so that the numbering goes on from it.
+        // The most recent action is never dropped, so that the numbering continues from it.
         let keep_at_least = usize::from(section == Section::CompletedActions).min(entries.len());
         while saved < tokens && dropped + keep_at_least < entries.len() {
             saved += cost(&entries[dropped]);

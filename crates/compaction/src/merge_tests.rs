@@ -1,4 +1,4 @@
-//! Joining parts of one middle, and giving up detail where there is no room.
+//! Tests of merging parts of one middle, and of dropping details to fit a budget.
 
 use super::*;
 
@@ -98,7 +98,7 @@ fn detail_goes_first_and_a_persons_words_never() {
     }
     assert_eq!(texts(&trimmed, S::CompletedActions).len(), 1, "the last number stays known");
     assert_eq!(texts(&trimmed, S::KeyDecisions), Vec::<String>::new());
-    // What fits is not touched.
+    // A document that fits is not changed.
     let mut same = whole.clone();
     same.trim_to_budget(full, &count);
     assert_eq!(same, whole);

@@ -13,12 +13,12 @@ use crate::ledger::Ledger;
 use crate::sections::Section;
 use crate::summarise::CountTokens;
 
-/// How many there are, and how many of them the view still shows.
+/// The number of entries, and how many of them the view still shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetainedCount {
-    /// How many the state has.
+    /// The number in the state.
     pub known: usize,
-    /// How many of them the view shows.
+    /// The number in the view.
     pub kept: usize,
 }
 
@@ -39,24 +39,24 @@ pub struct SectionShare {
     pub percent: u64,
 }
 
-/// What the view after a compaction keeps.
+/// The entries of the state that the view after a compaction retains.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotesReport {
     /// Requests that are open or in progress.
     pub open_requests: RetainedCount,
-    /// Items of lists that are not done.
+    /// Unfinished list items.
     pub open_items: RetainedCount,
-    /// Standing instructions.
+    /// Constraints.
     pub constraints: RetainedCount,
-    /// Sections with an entry, in their order.
+    /// Sections with an entry, in order.
     pub sections: Vec<SectionShare>,
 }
 
-/// Longer quotes may have been shortened behind this.
+/// Longer quotes may have been shortened after this many letters.
 const QUOTE_LETTERS: usize = 48;
 
 impl NotesReport {
-    /// Compares notes with the state they were written from. `is_in_view` says which messages the view still shows.
+    /// Compares notes with the state they were written from. `is_in_view` returns whether the view still shows a message.
     #[must_use]
     pub fn of(
         document: &SummaryDocument,
@@ -124,7 +124,7 @@ impl fmt::Display for NotesReport {
     }
 }
 
-/// Letters and digits only, in small letters: quotes are compared by them.
+/// Returns only letters and digits, in lower case, for comparing quotes.
 fn letters(text: &str) -> impl Iterator<Item = char> + '_ {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)
 }

@@ -1,4 +1,4 @@
-//! What a report says was kept.
+//! Tests of the retained entries in a report.
 
 use throughline_testkit::GeneratedList;
 use throughline_transcript::{Groups, Role, WireFormat, text_message};

@@ -1,19 +1,19 @@
-//! Numbers that only count: line numbers, row numbers, ids in a list. A run of consecutive numbers from one source says
-//! no more than its first and last, so its members are not facts.
+//! Numbers that only count: line numbers, row numbers, ids in a list. A run of consecutive numbers from one source is described by its
+//! first and last, so the others are not facts.
 
 use crate::anchors::AnchorKind;
 use crate::facts::{AnchorInfo, SeenBy};
 use crate::ledger::Ledger;
 
-/// So many consecutive numbers are a count. Three can be a coincidence (ports, years, status codes).
+/// The minimum length of a run. Three consecutive numbers can be a coincidence (ports, years, status codes).
 const SHORTEST_RUN: usize = 4;
-/// A person may list a few numbers on purpose; so many are a listing that was pasted.
+/// The minimum length of a run in a human message: a person may list a few numbers on purpose, but not a pasted listing.
 const SHORTEST_RUN_OF_A_PERSON: usize = 8;
-/// Longer numbers are ids; they count nothing.
+/// Longer numbers are ids.
 const MAX_DIGITS: usize = 19;
 
-/// Whether an anchor of a ledger is a number that is part of a run within its source. Its neighbours are looked up by
-/// name: few numbers come into question, so that nothing has to be gathered for all of them.
+/// Whether an anchor of a ledger is a number in a run within its source. Its neighbours are looked up by name: few numbers are candidates,
+/// so nothing is gathered for all of them.
 pub(crate) fn is_in_number_run(ledger: &Ledger, text: &str, info: &AnchorInfo) -> bool {
     if info.kind != AnchorKind::Number {
         return false;

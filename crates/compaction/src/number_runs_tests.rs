@@ -1,4 +1,4 @@
-//! Which numbers count and which are facts.
+//! Tests of which numbers are in runs and which are facts.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use throughline_testkit::{GeneratedList, Rng};
@@ -6,7 +6,7 @@ use throughline_transcript::{Groups, Role, WireFormat, compact_json_string, text
 
 use super::*;
 
-/// The same by gathering all numbers of each source and sorting them.
+/// The same by collecting all numbers of each source and sorting them.
 fn by_sorting(ledger: &Ledger) -> FxHashSet<&str> {
     let mut by_source: FxHashMap<Option<u32>, Vec<(u64, &str, bool)>> = FxHashMap::default();
     for (text, info) in ledger.anchors() {

@@ -1,37 +1,36 @@
-//! The outcome of a compaction, in one vocabulary for compactions, context engines and sessions.
+//! The outcome of a compaction, shared by compactions, context engines and sessions.
 //!
-//! Every attempt ends in one of these, and is reported to the user. The names are part of `--json` and of the engine
-//! protocol.
+//! Every attempt ends in one of these, and is reported to the user. The names are part of `--json` and of the engine protocol.
 
 use serde::{Deserialize, Serialize};
 
 use crate::plan::NoPlan;
 
-/// How good the summary of a completed compaction is.
+/// The quality of the summary of a completed compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quality {
     /// Written by a model and checked.
     Model,
-    /// Made by the built-in rules.
+    /// Written by the built-in rules.
     Rules,
 }
 
-/// Why nothing was done.
+/// Why nothing was compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoOpReason {
     /// The conversation is below the threshold.
     BelowThreshold,
-    /// There is no message.
+    /// There are no messages.
     Empty,
     /// Everything is protected as head or tail.
     NothingInTheMiddle,
-    /// Nothing was said since the last summary that could be compacted.
+    /// Nothing that can be compacted was added since the last summary.
     NothingNew,
     /// The result would not have been smaller.
     WouldNotShrink,
-    /// It would free too little to pay for itself; the view grows until it does, or until the hard limit.
+    /// It would free too little to pay for itself; the view grows until it does, or to the hard limit.
     DoesNotPay,
 }
 
@@ -46,14 +45,13 @@ impl From<NoPlan> for NoOpReason {
 }
 
 impl NoOpReason {
-    /// Whether the shape of the conversation leaves nothing to compact, or nothing that pays: no work was done, so none was
-    /// in vain.
+    /// Whether the structure of the conversation leaves nothing to compact, or nothing that pays: such attempts are not ineffective.
     #[must_use]
     pub fn is_structural(self) -> bool {
         !matches!(self, Self::WouldNotShrink)
     }
 
-    /// In words, for people.
+    /// Returns a description for users.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -69,21 +67,21 @@ impl NoOpReason {
     }
 }
 
-/// Why an attempt was given up. The conversation is unchanged.
+/// Why an attempt was aborted. The conversation is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AbortReason {
-    /// The summariser failed for now.
+    /// The summariser failed temporarily.
     SummariserUnavailable,
     /// The summariser failed and will fail again.
     SummariserFailed,
-    /// The summariser answered with nothing, or with more than it replaces.
+    /// The summary was empty, or longer than what it replaces.
     SummaryUnusable,
-    /// The result broke a rule of its wire that the conversation had kept; it is refused.
+    /// The result broke a rule of its wire format that the conversation had kept; it is refused.
     ResultInvalid,
 }
 
-/// How an attempt ended. `C` is what a completed one made.
+/// The outcome of an attempt. `C` is the result of a completed one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Outcome<C = Completion> {
@@ -93,14 +91,14 @@ pub enum Outcome<C = Completion> {
     NoOp {
         /// The rule that applied.
         reason: NoOpReason,
-        /// The same in words, with figures.
+        /// A description with figures.
         detail: String,
     },
     /// The attempt failed; nothing changed.
     Aborted {
         /// The kind of failure.
         reason: AbortReason,
-        /// The same in words.
+        /// A description.
         detail: String,
     },
 }
@@ -108,7 +106,7 @@ pub enum Outcome<C = Completion> {
 /// A completed compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
-    /// How good the summary is.
+    /// The quality of the summary.
     pub quality: Quality,
     /// Why the view was replaced, in words.
     pub reason: String,
@@ -119,7 +117,7 @@ impl Outcome {
         Self::NoOp { reason, detail: reason.words().to_owned() }
     }
 
-    /// The same followed by the calculation, where there is one.
+    /// Returns a no-op with its description, followed by the calculation if there is one.
     pub(crate) fn no_op_with(reason: NoOpReason, sum: Option<String>) -> Self {
         match sum.filter(|_| reason == NoOpReason::DoesNotPay) {
             Some(sum) => Self::NoOp { reason, detail: format!("{}: {sum}", reason.words()) },
@@ -135,7 +133,7 @@ impl<C> Outcome<C> {
         matches!(self, Self::Completed(_))
     }
 
-    /// The same outcome with something else for a completed attempt.
+    /// Returns the outcome with another result for a completed attempt.
     #[must_use]
     pub fn map<D>(self, completed: impl FnOnce(C) -> D) -> Outcome<D> {
         match self {

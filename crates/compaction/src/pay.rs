@@ -1,15 +1,14 @@
-//! Decides whether a compaction pays for itself. Pure: sizes and prices in, a sum and a verdict out.
+//! Decides whether a compaction pays for itself. Pure: computes costs and a verdict from sizes and prices.
 //!
-//! A compaction writes a new prefix (summary, tail) at the price of writing, where the old one would have been read, and a
-//! summary by a model costs extra. The calls that follow need not read the freed tokens. A conversation that grows by G
-//! tokens per call has filled the freed space after `freed / G` calls, and is compacted again.
+//! A compaction writes a new prefix (summary, tail) at the price of writing, where the old one would have been read, and a summary by a
+//! model costs extra. The calls that follow need not read the freed tokens. A conversation that grows by G tokens per call has filled the
+//! freed space after `freed / G` calls, and is compacted again.
 //!
-//! With a cost of C for each compaction and a price R for reading a token, a cycle of N calls costs `C` plus reading the new
-//! tokens, `R x G x N^2 / 2`. The cost per call is lowest where the two are equal: a compaction is due when reading the
-//! tokens to be freed has cost as much as freeing them, `R x freed^2 / (2 x G) >= C`. It then saves twice its cost until the
-//! next one. Compacting earlier costs more per call, and much more if it happens with every call, which the rule prevents.
-//! Whatever the prices are, a compaction must free at least as many tokens as it writes: at least half of what follows the
-//! fixed part and the head. On a cold cache half as much is enough.
+//! With a cost of C for each compaction and a price R for reading a token, a cycle of N calls costs `C` plus reading the new tokens, `R x G
+//! x N^2 / 2`. The cost per call is lowest where the two are equal: a compaction is due when reading the tokens to be freed has cost as
+//! much as freeing them, `R x freed^2 / (2 x G) >= C`. It then saves twice its cost until the next one. Compacting earlier costs more per
+//! call, and much more if it happens with every call, which the rule prevents. Whatever the prices are, a compaction must free at least as
+//! many tokens as it writes: at least half of what follows the fixed part and the head. On a cold cache half as much is enough.
 //!
 //! Amounts are in tokens at the price of an uncached prompt token.
 
@@ -23,31 +22,31 @@ use crate::plan::Earlier;
 /// Whether the provider has the conversation in its cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheState {
-    /// It has: what stays the same is read.
+    /// It has: the unchanged part is read from the cache.
     Warm,
-    /// It has not: the next prompt is written anew either way.
+    /// It has not: the next prompt is written anew in any case.
     Cold,
 }
 
-/// On which terms a compaction has to pay for itself.
+/// The rule by which a compaction has to pay for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayRule {
     /// Prices.
     pub prices: CachePrices,
-    /// Whether there is anything to be read.
+    /// Whether the prompt is cached.
     pub cache: CacheState,
-    /// Whether a model has to be asked for the summary now.
+    /// Whether a model has to be called for the summary now.
     pub asks_model: bool,
 }
 
-/// What is done about a compaction that does not pay for itself.
+/// What to do if a compaction does not pay for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayCheck {
-    /// The sum is not computed.
+    /// Nothing: it is not computed.
     Skip,
-    /// The sum is reported.
+    /// Report the calculation.
     Report(PayRule),
-    /// It is not made.
+    /// Do not compact.
     Require(PayRule),
 }
 
@@ -64,58 +63,58 @@ impl PayCheck {
     }
 }
 
-/// Sizes of a planned compaction.
+/// The sizes of a planned compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PayFigures {
-    /// The whole request before it.
+    /// Tokens of the whole request before it.
     pub before_tokens: u64,
-    /// What stays in front as it is: system prompt, tools, head.
+    /// Tokens of the unchanged beginning: system prompt, tools, head.
     pub kept_tokens: u64,
-    /// What stands behind that: summary, pinned message, tail.
+    /// Tokens after that: summary, pinned message, tail.
     pub rewritten_tokens: u64,
-    /// Of those, the summary.
+    /// Tokens of the summary in them.
     pub summary_tokens: u64,
-    /// What a call of this conversation adds.
+    /// Tokens added per call of this conversation.
     pub growth_tokens: u64,
-    /// Calls that were answered so far, with those that earlier notes cover.
+    /// Number of calls answered so far, including those that earlier notes cover.
     pub calls_so_far: u64,
 }
 
-/// Whether a compaction pays for itself, with the sum.
+/// Whether a compaction pays for itself, with the calculation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payback {
-    /// The whole request before it.
+    /// Tokens of the whole request before it.
     pub before_tokens: u64,
-    /// About what is left.
+    /// The approximate tokens after it.
     pub after_tokens: u64,
-    /// What goes.
+    /// Tokens freed.
     pub freed_tokens: u64,
-    /// What has to go for it to pay.
+    /// Tokens that must be freed for it to pay.
     pub required_tokens: u64,
     /// The same in thousandths of the whole request.
     pub required_permille: u64,
-    /// What is written anew.
+    /// Tokens written anew.
     pub rewritten_tokens: u64,
-    /// What a call adds.
+    /// Tokens added per call.
     pub growth_tokens: u64,
-    /// Calls until what was freed is there again.
+    /// Number of calls until the freed tokens are used again.
     pub calls: u64,
-    /// What it costs, in tokens at the plain price.
+    /// The cost, in uncached tokens.
     pub cost_tokens: u64,
-    /// What those calls save, in the same unit.
+    /// The savings of those calls, in the same unit.
     pub saved_tokens: u64,
-    /// The verdict.
+    /// Whether it pays.
     pub pays: bool,
 }
 
 impl Payback {
-    /// The size of the request from which on it pays, if all that is added can be compacted.
+    /// Returns the size of the request from which it pays, if everything added can be compacted.
     #[must_use]
     pub fn pays_from_tokens(&self) -> u64 {
         self.after_tokens.saturating_add(self.required_tokens)
     }
 
-    /// The same in another unit of tokens.
+    /// Converts the token figures to another unit.
     #[must_use]
     pub fn in_unit(self, unit: &dyn Fn(u64) -> u64) -> Self {
         Self {
@@ -131,7 +130,7 @@ impl Payback {
         }
     }
 
-    /// The sum in words, in the unit that `shown` makes of tokens.
+    /// Returns the calculation in words, with token figures converted by `shown`.
     #[must_use]
     pub fn words(&self, shown: &dyn Fn(u64) -> u64) -> String {
         format!(
@@ -155,7 +154,7 @@ fn percent(part: u64, whole: u64) -> String {
 }
 
 impl PayFigures {
-    /// Adds it all up.
+    /// Computes the payback.
     #[must_use]
     pub fn payback(&self, rule: &PayRule) -> Payback {
         let after_tokens = self.kept_tokens.saturating_add(self.rewritten_tokens);
@@ -181,7 +180,7 @@ impl PayFigures {
     }
 }
 
-/// What a compaction costs that writes so many tokens anew.
+/// Returns the cost of a compaction that writes this many tokens anew.
 pub(crate) fn cost(figures: &PayFigures, rule: &PayRule, rewritten_tokens: u64) -> u64 {
     let prices = &rule.prices;
     let instead_of_reading = match rule.cache {
@@ -192,19 +191,19 @@ pub(crate) fn cost(figures: &PayFigures, rule: &PayRule, rewritten_tokens: u64) 
     if !rule.asks_model {
         return writing;
     }
-    // The model is asked behind the conversation it has in its cache, or reads it at the plain price.
+    // The model is called with the conversation in its cache, or reads it uncached.
     let reading = match rule.cache {
         CacheState::Warm => prices.read_permille,
         CacheState::Cold => 1_000,
     };
     let asking = scaled(figures.before_tokens, reading, 1_000);
-    // Whatever room the notes have, a model is asked for no more than this.
+    // Whatever the budget of the notes, no more than this is requested from a model.
     let answered = figures.summary_tokens.min(MODEL_TOKENS);
     let answering = scaled(answered, prices.output_permille, 1_000);
     writing.saturating_add(asking).saturating_add(answering)
 }
 
-/// What has to go for a compaction to pay that writes so many tokens anew.
+/// Returns how many tokens a compaction must free in order to pay, if it writes this many anew.
 fn required(figures: &PayFigures, rule: &PayRule, rewritten_tokens: u64) -> u64 {
     let cost = u128::from(cost(figures, rule, rewritten_tokens));
     let growth = u128::from(figures.growth_tokens.max(1));
@@ -212,19 +211,18 @@ fn required(figures: &PayFigures, rule: &PayRule, rewritten_tokens: u64) -> u64 
     let cheapest = (cost.saturating_mul(2_000).saturating_mul(growth) / read).isqrt();
     let least = match rule.cache {
         CacheState::Warm => rewritten_tokens,
-        // Whatever goes saves money at once, since all of it would be written again. The compaction costs memory, so it still
-        // has to free a third of what stands behind fixed part and head.
+        // Every freed token saves money immediately, since everything would be written again. But the compaction loses details, so it must
+        // still free a third of what follows the fixed part and the head.
         CacheState::Cold => rewritten_tokens / 2,
     };
     u64::try_from(cheapest).unwrap_or(u64::MAX).max(least)
 }
 
 impl PayFigures {
-    /// Whether the conversation has gone on for long enough that a model may be paid for its notes. Nobody knows when it ends,
-    /// but one of `n` calls is as likely as not to go on for `n` more. So notes are paid for if compaction and notes are earned
-    /// back within as many calls as there were. A compaction that pays is earned back within half the calls that add what it
-    /// frees, so this refuses a model only where the hard limit comes first: to a task of few large calls. Where it is not known
-    /// what an answer costs, nothing speaks against it.
+    /// Whether the conversation has lasted long enough to pay a model for its notes. The end is unknown, but a conversation of `n` calls is
+    /// as likely as not to last for `n` more. So notes are paid for if compaction and notes are earned back within as many calls as there
+    /// were. A compaction that pays is earned back within half the calls that add what it frees, so a model is refused only if the hard
+    /// limit comes first: in a task of few large calls. True if the price of an answer is unknown.
     #[must_use]
     pub fn affords_model(&self, rule: &PayRule) -> bool {
         if rule.prices.output_permille == 0 {
@@ -238,17 +236,17 @@ impl PayFigures {
     }
 }
 
-/// Share of the messages that a deep compaction leaves at least, in percent: below that a view is hardly one any more.
+/// The minimum percentage of the messages that a deep compaction leaves.
 const LEAST_LEFT_PERCENT: u64 = 12;
 
 impl PayFigures {
-    /// How large the whole request may be after a compaction at the hard limit, for it to pay: the largest size that does, and
-    /// never so small that next to nothing is left.
+    /// Returns the maximum size of the whole request after a compaction at the hard limit for it to pay, but not so small that almost
+    /// nothing is left.
     #[must_use]
     pub fn deep_target(&self, rule: &PayRule) -> u64 {
         let messages = self.before_tokens.saturating_sub(self.kept_tokens);
         let pays = |rewritten: u64| messages.saturating_sub(rewritten) >= required(self, rule, rewritten);
-        // What is freed falls and what is required rises with what is left: there is one place where they meet.
+        // The freed tokens fall and the required ones rise with the remaining size: the two curves cross once.
         let (mut low, mut high) = (scaled(messages, LEAST_LEFT_PERCENT, 100), messages);
         while low < high {
             let middle = low + (high - low).div_ceil(2);
@@ -262,8 +260,8 @@ impl PayFigures {
     }
 }
 
-/// What a call adds on average, as seen in this conversation: from the first answer on, an answer with its results and
-/// what was said until the next. Earlier summaries were not said.
+/// Returns the average tokens per call in this conversation: from the first answer on, an answer with its results and everything up to the
+/// next. Earlier summaries do not count.
 #[must_use]
 pub(crate) fn growth_per_call(groups: &Groups, sizes: &[u64], earlier: &Earlier) -> u64 {
     let steps = || groups.as_slice().iter().filter(|group| group.kind == GroupKind::Step);
@@ -274,8 +272,8 @@ pub(crate) fn growth_per_call(groups: &Groups, sizes: &[u64], earlier: &Earlier)
     tokens.checked_div(answers).unwrap_or(tokens).max(1)
 }
 
-/// How many calls were answered so far. Earlier notes cover so many messages, which had about as many messages to a call
-/// as those that are still there.
+/// Returns the number of calls answered so far. Messages covered by earlier notes are assumed to have as many messages per call as those
+/// that remain.
 #[must_use]
 pub(crate) fn calls_so_far(groups: &Groups, messages: usize, earlier: &Earlier, told: usize) -> u64 {
     let answers = groups.as_slice().iter().filter(|group| group.kind == GroupKind::Step);

@@ -1,4 +1,4 @@
-//! Sums by hand, and what must hold for any sizes and prices.
+//! Tests with figures computed by hand, and of properties for any sizes and prices.
 
 use proptest::prelude::*;
 use throughline_tokens::CachePrices;
@@ -24,15 +24,15 @@ fn figures(before: u64, kept: u64, rewritten: u64, growth: u64) -> PayFigures {
 
 #[test]
 fn a_compaction_pays_once_what_it_frees_is_worth_what_it_writes() {
-    // before, kept in front, written anew, growth -> required, pays
+    // before, unchanged beginning, rewritten, growth -> required, pays
     for ((before, kept, rewritten, growth), required, pays) in [
-        // The usual numbers at 200,000 tokens: 65,000 are freed.
+        // Typical figures at 200,000 tokens: 65,000 are freed.
         ((100_000, 5_000, 30_000, 1_500), 32_171, true),
-        // Claude Code in a window of 90,000: at its threshold it does not pay, further up it does.
+        // Claude Code in a window of 90,000: at its threshold it does not pay, at a larger size it does.
         ((56_000, 34_400, 10_200, 3_700), 29_462, false),
         ((74_000, 34_400, 10_200, 3_700), 29_462, false),
         ((74_100, 34_400, 10_200, 3_700), 29_462, true),
-        // One step that fills the window: next to nothing is freed.
+        // One step that fills the window: almost nothing is freed.
         ((148_000, 1_000, 146_000, 49_000), 405_637, false),
         // A small window with short turns.
         ((4_100, 900, 2_900, 80), 2_900, false),
@@ -100,14 +100,14 @@ fn rules() -> impl Strategy<Value = PayRule> {
 
 #[test]
 fn a_model_is_paid_where_the_conversation_has_gone_on_for_long_enough() {
-    // before, kept in front, written anew, growth -> asked
+    // before, unchanged beginning, rewritten, growth -> model called
     for ((before, kept, rewritten, growth), asked) in [
-        // Sixty calls and more at the usual threshold: what it costs is earned back within nine.
+        // More than sixty calls at the usual threshold: the cost is earned back within nine.
         ((100_000, 5_000, 30_000, 1_500), true),
         // The same size after nine large calls, and after eight.
         ((100_000, 5_000, 30_000, 10_500), true),
         ((100_000, 5_000, 30_000, 11_000), false),
-        // Next to nothing is freed.
+        // Almost nothing is freed.
         ((100_000, 5_000, 90_000, 500), false),
     ] {
         let figures = figures(before, kept, rewritten, growth);
@@ -129,7 +129,7 @@ proptest! {
     fn a_compaction_that_pays_affords_a_model(figures in sizes(), rule in rules()) {
         let rule = PayRule { asks_model: true, ..rule };
         let found = figures.payback(&rule);
-        // The sums are in whole tokens and whole calls.
+        // The figures are whole tokens and whole calls.
         prop_assert!(!found.pays || found.calls < 4 || found.cost_tokens < 1_000 || figures.affords_model(&rule), "{found:?}");
     }
 
@@ -137,7 +137,7 @@ proptest! {
     fn a_compaction_that_pays_saves_more_than_it_costs(figures in sizes(), rule in rules()) {
         let found = figures.payback(&rule);
         if found.pays {
-            // Whole calls are counted, so one may be missing.
+            // Calls are rounded down, so one may be missing.
             let one_more = (found.calls + 1) * found.freed_tokens;
             prop_assert!(scaled(one_more, rule.prices.read_permille.max(1), 1_000) + 1 >= found.cost_tokens, "{found:?}");
             let times = if rule.cache == CacheState::Cold { 2 } else { 1 };

@@ -4,45 +4,45 @@ use std::ops::Range;
 
 use throughline_transcript::{CutPoints, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Role};
 
-/// What the planner needs to know of the budgets.
+/// The budgets that the planner needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CutBudget {
-    /// Tokens the tail should have.
+    /// Tokens of the tail.
     pub tail_tokens: u64,
-    /// Tokens up to which the last `protect_last_n` messages may stretch it.
+    /// Tokens up to which the last `protect_last_n` messages may extend the tail.
     pub stretched_tokens: u64,
-    /// Tokens the head may have.
+    /// Tokens of the head.
     pub head_tokens: u64,
-    /// Messages at the start that stay as they are.
+    /// Number of messages protected at the beginning.
     pub protect_first_n: usize,
-    /// Messages at the end that stay as they are, as long as they fit the stretched tail.
+    /// Number of messages protected at the end, as far as they fit the extended tail.
     pub protect_last_n: usize,
 }
 
-/// However large they are, this many messages at the end stay.
+/// The minimum number of messages in the tail, whatever their size.
 const MIN_TAIL_MESSAGES: usize = 3;
 
-/// Where a conversation is cut and how the pieces are joined.
+/// The cuts of a conversation, and how the parts are joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Messages that stay in front.
+    /// Messages that remain at the beginning.
     pub head: Range<usize>,
-    /// Messages that the summary covers; holds `pinned` and any earlier summary.
+    /// Messages that the summary covers; includes `pinned` and any earlier summary.
     pub middle: Range<usize>,
-    /// Messages that stay at the end, untouched.
+    /// Messages that remain at the end, unchanged.
     pub tail: Range<usize>,
-    /// The group of the last human message, when it lies in the middle: it stands verbatim between summary and tail.
+    /// The group of the last human message, if it is in the middle: it is repeated unchanged between summary and tail.
     pub pinned: Option<Range<usize>>,
-    /// Earlier summaries and acknowledgements of ours in the middle: updated or dropped, never summarised again.
+    /// Our earlier summaries and acknowledgements in the middle: updated or dropped, never summarised again.
     pub earlier: Earlier,
-    /// The role the summary speaks in. Where head and summary are both a user's, a line of ours stands between them.
+    /// The role of the summary. If head and summary are both a user's, a message of ours is inserted between them.
     pub summary_role: Role,
-    /// Whether a one-line acknowledgement of ours must follow the summary.
+    /// Whether our one-line acknowledgement must follow the summary.
     pub acknowledge: bool,
 }
 
 impl Plan {
-    /// Messages of the middle that are new: neither pinned nor an earlier summary of ours.
+    /// Returns the new messages of the middle: neither pinned nor our earlier summary.
     pub fn summarised(&self) -> impl Iterator<Item = usize> + '_ {
         self.middle.clone().filter(|index| {
             !self.earlier.contains(*index)
@@ -51,10 +51,10 @@ impl Plan {
     }
 }
 
-/// Earlier work of ours found in the list.
+/// Our earlier messages found in the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Earlier {
-    /// Summary messages; one, unless another program left several behind.
+    /// Summary messages; one, unless another program left several.
     pub summaries: Vec<usize>,
     /// Acknowledgements right after them.
     pub acknowledgements: Vec<usize>,
@@ -85,11 +85,11 @@ pub enum NoPlan {
     Empty,
     /// Everything is head or tail.
     NothingInTheMiddle,
-    /// The middle holds nothing but the earlier summary.
+    /// The middle has only the earlier summary.
     NothingNew,
 }
 
-/// What the planner looks at.
+/// The input of the planner.
 pub(crate) struct PlanInput<'a> {
     /// The conversation.
     pub messages: &'a [Message],
@@ -99,12 +99,12 @@ pub(crate) struct PlanInput<'a> {
     pub sizes: &'a [u64],
     /// Tokens of the first messages as the head would show them: old tool results pruned, the first prompt shortened.
     pub pruned_sizes: &'a [u64],
-    /// Earlier summary, if there is one.
+    /// The earlier summary, if there is one.
     pub earlier: Earlier,
     /// Budgets.
     pub budget: CutBudget,
-    /// Where the tail shall start, if a summary of all before it is there already; it does as long as the tail is no
-    /// longer than the budget lets the last messages be.
+    /// Where the tail should start, if a summary of everything before it exists; used unless the tail would be longer than the budget
+    /// allows.
     pub cut_at: Option<usize>,
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
         if let Some(found) = search.seam(head_end, lowest, wanted) {
             return search.finish(head_end, found);
         }
-        // The first prompt stays: a line of ours goes between it and the summary.
+        // The first prompt remains: a message of ours is inserted between it and the summary.
         if head_end == least_head
             && let Some(found) = search.bridged(head_end, lowest, wanted)
         {
@@ -156,21 +156,21 @@ pub(crate) fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
         if head_end <= instructions {
             return Err(search.nothing());
         }
-        // No cut fits the role the head ends with: the head gives up its last group.
+        // No cut fits the last role of the head: remove the head's last group.
         head_end = heads.at_or_before(head_end - 1, instructions).unwrap_or(instructions);
     }
 }
 
-/// The first human message among those that are protected in front. It says what the conversation is about, so the head
-/// never gives it up, unless it is the last human message too.
+/// Returns the first human message among those protected at the beginning. It states the subject of the conversation, so the head always
+/// includes it, unless it is also the last human message.
 pub(crate) fn first_prompt(messages: &[Message], earlier: &Earlier, protect_first_n: usize) -> Option<usize> {
     (0..messages.len().min(protect_first_n))
         .take_while(|at| !earlier.contains(*at))
         .find(|at| messages.get(*at).is_some_and(Message::is_human))
 }
 
-/// How many messages fit into the head's room. A first prompt as long as a book is shortened to it, or every later
-/// compaction would start from the whole of it.
+/// Returns how many messages fit the head's budget. A very long first prompt is shortened to it, or every later compaction would start with
+/// the whole of it.
 fn affordable_head(input: &PlanInput<'_>, instructions: usize, first_prompt: Option<usize>) -> usize {
     let mut used = 0u64;
     for (index, size) in input.pruned_sizes.iter().enumerate().skip(instructions) {
@@ -193,21 +193,21 @@ struct Search<'a> {
     from_here: Vec<u64>,
 }
 
-/// A cut with the way its seam is joined.
+/// A cut with its joint.
 struct Seam {
     tail_start: usize,
     joint: Joint,
 }
 
-/// How a summary stands between its neighbours.
+/// How a summary is joined with its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Joint {
     pub(crate) summary_role: Role,
     pub(crate) acknowledge: bool,
 }
 
-/// The joint between a head that ends with `before` (`None`: only instructions stand in front) and what follows;
-/// `None` when the two leave no role for the summary. A summary that leads is a user's, as every wire demands.
+/// Returns the joint between a head that ends with `before` (`None`: only instructions precede) and what follows; `None` if the two leave
+/// no role for the summary. A summary at the beginning has the user role, as every wire format requires.
 pub(crate) fn joint(before: Option<Role>, next: Option<Role>) -> Option<Joint> {
     let fits = |role: Role| next.is_none_or(|next| alternates(role, next));
     let Some(before) = before else {
@@ -220,12 +220,12 @@ pub(crate) fn joint(before: Option<Role>, next: Option<Role>) -> Option<Joint> {
 }
 
 impl Search<'_> {
-    /// The tail never reaches over an earlier summary or into the head.
+    /// Returns the first possible start of the tail, after the head and any earlier summary.
     fn lowest_tail_start(&self, head_end: usize) -> usize {
         head_end.max(self.input.earlier.end())
     }
 
-    /// Walks back from the end until the budget is used, and says where the tail would start.
+    /// Goes back from the end until the budget is used, and returns where the tail would start.
     fn walk_back(&self, lowest: usize) -> usize {
         let budget = self.input.budget;
         let ceiling = budget.stretched_tokens.max(budget.tail_tokens);
@@ -245,9 +245,9 @@ impl Search<'_> {
         at
     }
 
-    /// The cut that was given, where it leaves a tail within bounds.
+    /// Returns the given cut, if it leaves a tail within the limits.
     fn given_cut(&self, head_end: usize, lowest: usize) -> Option<Seam> {
-        // A step more than the stretched tail is no reason to ask for another summary.
+        // One step more than the extended tail does not justify another summary.
         let budget = &self.input.budget;
         let ceiling = budget.stretched_tokens.max(budget.tail_tokens.saturating_mul(5) / 4);
         let enough = self.input.messages.len().saturating_sub(MIN_TAIL_MESSAGES);
@@ -266,13 +266,12 @@ impl Search<'_> {
         self.from_here.get(from).copied().unwrap_or(0)
     }
 
-    /// The cut nearest to `wanted` that can be joined to a head ending at `head_end`.
+    /// Returns the cut nearest to `wanted` that can be joined to a head ending at `head_end`.
     fn seam(&self, head_end: usize, lowest: usize, wanted: usize) -> Option<Seam> {
         let end = self.input.messages.len();
         let ceiling = self.input.budget.stretched_tokens.max(self.input.budget.tail_tokens);
         let no_head = head_end <= self.instructions;
-        // Backwards first: a slightly longer tail loses nothing. But not beyond what the budget allows, unless the
-        // walk itself already had to.
+        // Backwards first: a slightly longer tail loses nothing. But not beyond the budget, unless the walk itself already had to.
         let allowed = ceiling.max(self.tokens(wanted));
         let mut at = wanted;
         loop {
@@ -287,7 +286,7 @@ impl Search<'_> {
             }
             at -= 1;
         }
-        // Forwards: a shorter tail, but not below half the budget while there is a head to give up instead.
+        // Forwards: a shorter tail, but not below half the budget while the head can be shortened instead.
         let floor = if no_head { 0 } else { self.input.budget.tail_tokens / 2 };
         let mut at = wanted + 1;
         while at < end && end - at >= MIN_TAIL_MESSAGES.min(end) && self.tokens(at) >= floor {
@@ -296,7 +295,7 @@ impl Search<'_> {
             }
             at += 1;
         }
-        // The group that the walk ended in is larger than the budget, and nothing after it is worth a tail: it stays whole.
+        // The group in which the walk ended is larger than the budget, and too little follows it for a tail: include the whole group.
         let whole_group = self.cuts.at_or_before(wanted, lowest);
         if let Some(seam) = whole_group.and_then(|cut| self.join(head_end, cut)) {
             return Some(seam);
@@ -304,11 +303,11 @@ impl Search<'_> {
         if !no_head {
             return None;
         }
-        // Without a head any legal cut can be joined; the nearest one counts, whatever its size.
+        // Without a head any legal cut can be joined; the nearest one is used, whatever its size.
         (lowest..wanted).rev().chain(wanted + 1..end).find_map(|at| self.join(head_end, at))
     }
 
-    /// The cut nearest to `wanted` behind a head that ends with the first prompt, where the tail starts with an answer.
+    /// Returns the cut nearest to `wanted` after a head that ends with the first prompt, where the tail starts with an answer.
     fn bridged(&self, head_end: usize, lowest: usize, wanted: usize) -> Option<Seam> {
         if head_end == 0 || self.role(head_end - 1) != Role::User {
             return None;
@@ -325,7 +324,7 @@ impl Search<'_> {
         backwards.or_else(|| (wanted + 1..=end).find_map(joined))
     }
 
-    /// How a cut is joined: `None` when it is not legal or no role fits.
+    /// Returns how a cut is joined; `None` if it is not legal or no role fits.
     fn join(&self, head_end: usize, tail_start: usize) -> Option<Seam> {
         let end = self.input.messages.len();
         if tail_start >= end || !self.cuts.allows(tail_start) {
@@ -334,7 +333,7 @@ impl Search<'_> {
         let tail_role = self.role(tail_start);
         let pinned = self.last_human.as_ref().filter(|group| group.start < tail_start);
         if let Some(group) = pinned {
-            // The pinned message is a user's (or ends with one): what follows must not be.
+            // The pinned message is a user's (or ends with one), so the next must not be.
             if group.start < head_end || !alternates(self.role(group.end - 1), tail_role) {
                 return None;
             }
@@ -366,14 +365,14 @@ impl Search<'_> {
         Err(self.nothing())
     }
 
-    /// Why there is nothing to compact.
+    /// Returns the reason why there is nothing to compact.
     fn nothing(&self) -> NoPlan {
         let first_time = self.input.earlier.summaries.is_empty();
         if first_time { NoPlan::NothingInTheMiddle } else { NoPlan::NothingNew }
     }
 }
 
-/// Whether two neighbours are of different sides. Tool results (OpenAI) follow calls and precede anything.
+/// Whether two neighbours have alternating sides. Tool results (OpenAI) follow calls and precede anything.
 fn alternates(first: Role, second: Role) -> bool {
     let side = |role: Role| match role {
         Role::User => 1,

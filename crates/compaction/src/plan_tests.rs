@@ -1,9 +1,8 @@
-//! The planner as pictures. One letter a message, as in the testkit's pictures (`s` system, `d` developer, `u` a person,
-//! `m` a program in the user's name, `a` an answer, `A` an answer with calls, `T` results, `H` results with a person's
-//! words, `o` an unknown item), and besides: `S` an earlier summary in the user's name, `Z` one in the assistant's, `k`
-//! our acknowledgement, `*` after a letter for a giant message. Brackets hold the middle, parentheses in them the last
-//! human message in the middle, which is repeated after the summary. Behind the picture: the role the summary
-//! speaks in, `+k` when an acknowledgement follows it; or why there is no plan.
+//! The planner as pictures. One letter per message, as in the testkit's pictures (`s` system, `d` developer, `u` a person, `m` a program
+//! with the user role, `a` an answer, `A` an answer with calls, `T` results, `H` results with a person's words, `o` an unknown item), and
+//! also: `S` an earlier summary with the user role, `Z` one with the assistant's, `k` our acknowledgement, `*` after a letter for a giant
+//! message. Brackets hold the middle, parentheses in them the last human message in the middle, which is repeated after the summary. After
+//! the picture: the role of the summary, `+k` when an acknowledgement follows it; or why there is no plan.
 //!
 //! A message has 10 tokens, a giant 1,000.
 
@@ -16,7 +15,7 @@ use crate::preface::{ACKNOWLEDGEMENT, Maker, SummaryFrame};
 const MESSAGE_TOKENS: u64 = 10;
 const GIANT_TOKENS: u64 = 1_000;
 
-/// Protects so many messages at either end, with a tail of so many tokens.
+/// Protects this many messages at either end, with a tail of this many tokens.
 fn budget(protect_first_n: usize, protect_last_n: usize, tail_tokens: u64) -> CutBudget {
     CutBudget {
         tail_tokens,
@@ -27,7 +26,7 @@ fn budget(protect_first_n: usize, protect_last_n: usize, tail_tokens: u64) -> Cu
     }
 }
 
-/// Plans the list that a picture shows (brackets in it mean nothing) and draws the result.
+/// Plans the list in a picture (ignoring its brackets) and draws the result.
 fn planned(wire_format: WireFormat, budget: CutBudget, picture: &str) -> String {
     let letters: String = picture.chars().filter(|c| !"[]() ".contains(*c)).collect();
     let plain: String = letters.replace('*', "").replace('S', "u").replace(['Z', 'k'], "a").chars().collect();
@@ -45,7 +44,7 @@ fn planned(wire_format: WireFormat, budget: CutBudget, picture: &str) -> String 
                 continue;
             }
             '0'..='9' if wire_format == WireFormat::Responses => {
-                // There each call is an item of its own.
+                // In that format each call is an item of its own.
                 for _ in 1..letter.to_digit(10).unwrap_or(1) {
                     drawn.push(String::new());
                 }
@@ -116,7 +115,7 @@ fn draw(letters: &[String], plan: &Plan) -> String {
     out
 }
 
-/// Every picture must come out as it is written.
+/// Asserts that every picture is drawn as written.
 #[track_caller]
 fn assert_pictures(wire_format: WireFormat, budget: CutBudget, pictures: &[&str]) {
     let mut wrong = String::new();
@@ -134,7 +133,7 @@ const CHAT: WireFormat = WireFormat::Chat;
 const ANTHROPIC: WireFormat = WireFormat::Anthropic;
 const RESPONSES: WireFormat = WireFormat::Responses;
 
-/// Three messages in front and a tail of six; half a tail, three messages, is what a head may have.
+/// Three messages at the beginning and a tail of six; a head may have half a tail, three messages.
 fn usual() -> CutBudget {
     budget(3, 0, 60)
 }
@@ -164,19 +163,19 @@ fn the_tail_starts_on_the_side_that_the_head_ends_with() {
         CHAT,
         usual(),
         &[
-            // The head ends with a user: so does the tail begin, and the summary stands between as assistant.
+            // The head ends with a user message and the tail starts with one: the summary between has the assistant role.
             "uau[auaua]uauaua assistant",
             "uau[auaua]uauauau assistant",
             "dsu[auauaua]uauaua assistant",
-            // It ends with an assistant: likewise, and the summary is a user's.
+            // The head ends with an assistant message and the tail starts with one: the summary has the user role.
             "sua[uauau]auauaua user",
             "sua[uauauau]auauau user",
             "ua[ATauauau]auauaua user",
-            // It ends with a tool's answer: anything may follow.
+            // The head ends with a tool result: anything may follow.
             "uAT[ATATATAT]ATATATu user",
             "uAT[ATATATATAT]ATATua user",
             "uAT[uauauauau]ATATua user",
-            // It ends with instructions in the middle of the talk: likewise.
+            // The head ends with instructions inside the conversation: anything may follow.
             "uad[uauauaua]uauaua assistant",
             "uau[sauauaua]uauaua assistant",
         ],
@@ -196,7 +195,7 @@ fn without_a_head_the_summary_leads_as_user() {
             "[(u)ATATAT]ATAT user+k",
         ],
     );
-    // A conversation that opens with the assistant (or with a result) has no head that could lead.
+    // A conversation that starts with the assistant (or with a result) has no possible head.
     assert_pictures(
         CHAT,
         usual(),
@@ -220,7 +219,7 @@ fn where_no_cut_fits_the_head_gives_up_its_last_message() {
         CHAT,
         usual(),
         &[
-            // Only the very last message is a user's, and a tail has three at least.
+            // Only the very last message is a user's, and a tail has at least three messages.
             "ua[uauauauauau]au*a user",
             "ua[uauauauauauau]aua* user",
         ],
@@ -233,10 +232,10 @@ fn the_first_prompt_stays_whatever_follows_it() {
         CHAT,
         usual(),
         &[
-            // Only the very last message is a user's, and a tail has three at least: a line of ours goes in between.
+            // Only the very last message is a user's, and a tail has at least three messages: a message of ours is inserted.
             "u[A3TTTA2TT]ATA3TTTu user",
             "u[A3TTTA3TTT]A3TTTA3TTTu user",
-            // What follows it is too large for the head.
+            // The messages after it are too large for the head.
             "u[A*TATATAT]ATATATu user",
             "u[A*Tuaua]uauaua assistant",
             // It is too large itself, and shortened.
@@ -253,7 +252,7 @@ fn instructions_always_lead_and_cost_the_head_nothing() {
         &["ssss[uauaua]uauaua user+k", "s*ua[uauau]auauaua user", "sua[uauau]auauaua user"],
     );
     assert_pictures(CHAT, budget(0, 0, 60), &["sd[auauaua]uauaua user+k", "ss[uauaua]uauaua user+k"]);
-    // Later ones are messages like others.
+    // Later ones are ordinary messages.
     assert_pictures(
         CHAT,
         usual(),
@@ -272,13 +271,13 @@ fn an_answer_and_its_results_are_never_parted() {
             "ua[A9TTTTTTTTTu]aua user",
             "uATuA9TTTTTTTTT NothingInTheMiddle",
             "uAT[uauaAT(u)]A9TTTTTTTTT assistant",
-            // Calls that still wait stay at the end.
+            // Open calls remain at the end.
             "[(u)ATATAT]ATATATA user+k",
             "[(u)ATATATAT]ATATA2T user+k",
             "[(u)ATATATAT]ATATATA2 user+k",
         ],
     );
-    // A group larger than the whole budget costs the head nothing.
+    // A group larger than the whole budget does not shorten the head.
     assert_pictures(CHAT, usual(), &["uau[a(u)]AT*AT* assistant", "su[auaua(u)ATAT*]A2T*T assistant"]);
     assert_pictures(ANTHROPIC, usual(), &["[(u)A4TA4TA4T]A4TA4TA4T user+k"]);
     assert_pictures(
@@ -289,7 +288,7 @@ fn an_answer_and_its_results_are_never_parted() {
             "[(u)rATrATrAT]rATrATra user+k",
             "[(u)rA3TTTrAT]rATrAT user+k",
             "ura[uraurau]rauraura user",
-            // Each answer waits for a result that comes after the next: the whole is one step.
+            // Each answer has a result after the next one: the whole is one step.
             "urArATATrATrATrAATTa NothingInTheMiddle",
         ],
     );
@@ -315,7 +314,7 @@ fn the_last_human_message_always_stands_after_the_summary() {
             "mAT[ATATATAT]ATATAT user",
         ],
     );
-    // What programs say in the user's name is no human message, before or after it.
+    // Program text with the user role is not a human message, before or after it.
     assert_pictures(
         ANTHROPIC,
         usual(),
@@ -326,7 +325,7 @@ fn the_last_human_message_always_stands_after_the_summary() {
             "m[(u)ATATATAT]ATATAT assistant",
         ],
     );
-    // Words beside results keep their calls with them.
+    // Text beside results stays together with their calls.
     assert_pictures(
         ANTHROPIC,
         usual(),
@@ -341,7 +340,7 @@ fn the_last_human_message_always_stands_after_the_summary() {
 
 #[test]
 fn the_tail_has_its_messages_unless_they_are_too_large() {
-    // Twenty messages are wanted, one and a half budgets allowed.
+    // Twenty messages are protected, one and a half budgets allowed.
     assert_pictures(
         CHAT,
         budget(3, 20, 60),
@@ -361,7 +360,7 @@ fn the_tail_has_its_messages_unless_they_are_too_large() {
         &["uau[auauauaua]uauaua assistant", "uau[auauauauaua*]uauaua assistant"],
     );
     assert_pictures(CHAT, budget(0, 12, 100), &["[uauauauaua]uauauauauaua user+k"]);
-    // Three stay whatever they cost and whatever is wanted.
+    // Three messages remain whatever their size and whatever the settings.
     assert_pictures(CHAT, budget(0, 0, 0), &["[uauau]aua user", "[uauau]a*u*a* user", "[uauaua]uau user+k"]);
 }
 
@@ -394,10 +393,10 @@ fn an_earlier_summary_is_never_head_nor_tail() {
             "[SkATATATAT]ATATAT user",
             "[SATATATAT]ATATAT user",
             "s[(u)aSATATATATAT]ATATAT user+k",
-            // Another program left two: both are taken up.
+            // Another program left two: both are included.
             "[SkuaSkuauauaua]uauaua user+k",
             "ua[SkuauauauauaSku]auaua user",
-            // Nothing but what the last compaction kept.
+            // Only what the last compaction kept.
             "uZuauau NothingNew",
             "Skuauau NothingNew",
             "SATAT NothingNew",

@@ -2,27 +2,27 @@
 
 use throughline_transcript::{Message, Part, Role};
 
-/// Our reply to a summary that leads a conversation whose next message is a user's.
+/// Our reply to a summary at the beginning of a conversation whose next message is a user's.
 pub(crate) const ACKNOWLEDGEMENT: &str =
     "Understood. I will use these notes as background and go on with your next message.";
-/// Our reply to the first prompt, where notes in the user's name follow it.
+/// Our reply to the first prompt, if notes with the user role follow it.
 pub(crate) const BRIDGE: &str = "What was done about this so far stands in the notes that follow.";
-/// What recall says when nothing better is known.
+/// The default text about recall.
 const RECALL_DEFAULT: &str = "The originals are kept; ask if an exact detail is missing here.";
 
-/// How a closing line begins, after the notes themselves.
+/// The beginning of a closing line, after the notes themselves.
 const CLOSING: &str = "These notes stand for ";
 
 const END_MARKER_START: &str = "--- END OF CONTEXT SUMMARY";
 const LEGACY_TAG: &str = "[CONTEXT SUMMARY]:";
-/// Hermes may put a summary behind the content of another message; this line parts the two.
+/// Hermes may append a summary to the content of another message; this line separates the two.
 const MERGED_DELIMITER: &str = "END OF PRIOR CONTEXT";
 
 const PREFACE: &str = include_str!("prompts/preface.md");
 /// Appended to a system prompt on the first compaction.
 pub const SYSTEM_NOTE: &str = include_str!("prompts/note.md").trim_ascii_end();
 
-/// Who made a summary.
+/// The author of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Maker {
@@ -32,17 +32,16 @@ pub enum Maker {
     Model,
 }
 
-/// What a summary says about itself.
+/// The facts that a summary states about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SummaryFrame<'a> {
-    /// How many messages it covers.
+    /// The number of messages it covers.
     pub messages: usize,
-    /// How many messages were kept as they were and stand after it. By this number a later attempt knows whether
-    /// anything was said since.
+    /// The number of unchanged messages after it. From this number a later attempt knows whether messages were added since.
     pub kept: usize,
-    /// Who made it.
+    /// Its author.
     pub maker: Maker,
-    /// How the model can recall originals, if it can.
+    /// The text that explains to the model how to recall originals; `None` if it cannot.
     pub recall: Option<&'a str>,
 }
 
@@ -68,8 +67,8 @@ impl SummaryFrame<'_> {
         format!("{preface}\n\n{}\n\n{}", body.trim_end(), Self::END_MARKER)
     }
 
-    /// The last line of a summary message whose preface is the same for every summary: how many messages the summary
-    /// replaces, and how many follow it. The line stands at the end so that the bytes before it need not be sent again.
+    /// Returns the last line of a summary message whose preface is the same for every summary: how many messages the summary replaces, and
+    /// how many follow it. The line is at the end so that the bytes before it need not be sent again.
     #[must_use]
     pub fn closing_line(messages: usize, kept: usize) -> String {
         format!(
@@ -85,20 +84,20 @@ fn counted(messages: usize) -> String {
     if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
 }
 
-/// An earlier summary taken out of a message.
+/// An earlier summary parsed from a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundSummary {
     /// The Markdown between preface and end marker.
     pub body: String,
-    /// How many messages it says it covers.
+    /// The number of messages it states to cover.
     pub messages: usize,
-    /// How many messages after it were kept when it was made, if it says so.
+    /// The number of messages kept after it when it was made, if it states that.
     pub kept: Option<usize>,
-    /// What another program had put in front of the summary, in the same message.
+    /// Text of another program before the summary, in the same message.
     pub carried: Option<String>,
 }
 
-/// Reads a message as a summary: tag and end marker together, in a plain user or assistant message.
+/// Parses a message as a summary: it needs both tag and end marker, in a plain user or assistant message.
 #[must_use]
 pub fn find_summary(message: &Message) -> Option<FoundSummary> {
     if !matches!(message.role(), Role::User | Role::Assistant) {
@@ -128,7 +127,7 @@ pub fn find_summary(message: &Message) -> Option<FoundSummary> {
         return Some(FoundSummary { body: body.trim().to_owned(), messages: 0, kept: None, carried });
     }
     let rest = inner.strip_prefix(SummaryFrame::TAG)?;
-    // Our preface ends at the first blank line; others' ends where the first heading starts.
+    // Our preface ends at the first blank line; that of others ends where the first heading starts.
     let body_start = rest.find("\n## ").map_or_else(|| rest.find("\n\n").unwrap_or(0), |at| at + 1);
     let preface = rest.get(..body_start).unwrap_or_default();
     let body = rest.get(body_start..).unwrap_or(rest).trim();
@@ -150,13 +149,13 @@ pub(crate) fn is_bridge(message: &Message) -> bool {
     message.role() == Role::Assistant && message.text().trim() == BRIDGE
 }
 
-/// Whether a message is a reply of ours, to notes or before them.
+/// Whether a message is our reply after or before notes.
 #[must_use]
 pub fn is_acknowledgement(message: &Message) -> bool {
     is_bridge(message) || message.role() == Role::Assistant && message.text().trim() == ACKNOWLEDGEMENT
 }
 
-/// Whether a text is notes of ours, by how it begins.
+/// Whether a text is our notes, by its beginning.
 pub(crate) fn begins_notes(text: &str) -> bool {
     text.trim_start().starts_with(SummaryFrame::TAG)
 }

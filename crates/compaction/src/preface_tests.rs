@@ -1,4 +1,4 @@
-//! The words around a summary, and how they are known again.
+//! Tests of the text around a summary, and of recognising it.
 
 use throughline_transcript::{WireFormat, decode_message_text, text_message, tool_result_stub};
 
@@ -106,7 +106,7 @@ fn hermes_forms_are_read() {
     let found = find_summary(&said(Role::User, &merged)).unwrap();
     assert_eq!(found.body, BODY);
     assert_eq!(found.carried.as_deref(), Some("please look\nat this: END"));
-    // A person who writes about the delimiter wrote no summary.
+    // A person who writes about the delimiter did not write a summary.
     let about = format!("[x] END OF PRIOR CONTEXT means what?\n{END_MARKER}");
     assert_eq!(find_summary(&said(Role::User, &about)), None);
 }

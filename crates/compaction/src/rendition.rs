@@ -1,4 +1,4 @@
-//! Renditions: a message rewritten with one change and everything else byte for byte as it was.
+//! Renditions: a message with one change, and everything else unchanged byte for byte.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -12,26 +12,26 @@ use crate::act::{Act, CLEARED, one_line, slice_start};
 use crate::ledger::Ledger;
 use crate::plan::Plan;
 
-/// How a message of the record appears in the view.
+/// The change of a message between record and view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RenditionKind {
-    /// A tool result became one line.
+    /// A tool result was reduced to one line.
     Pruned,
     /// Long arguments of a call were shortened.
     Trimmed,
-    /// A picture became a label.
+    /// An image was replaced with a label.
     ImageLabel,
     /// A note was appended to the system prompt.
     Noted,
-    /// Results without a call were taken out, or ones that strayed or were missing put in.
+    /// Results without a call were removed, or stray or missing ones inserted.
     Mended,
 }
 
 /// Settings of the prune phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PruneRules {
-    /// Results longer than this become one line.
+    /// Longer results are reduced to one line.
     pub result_min_chars: usize,
     /// String leaves of arguments longer than this are cut.
     pub argument_max_chars: usize,
@@ -43,20 +43,20 @@ impl Default for PruneRules {
     }
 }
 
-/// What pruning did.
+/// The effects of pruning.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct PruneCounts {
-    /// Results that became one line.
+    /// Results reduced to one line.
     pub results: usize,
     /// Results that repeated an earlier one.
     pub duplicates: usize,
     /// Calls whose arguments were shortened.
     pub arguments: usize,
-    /// Pictures that became labels.
+    /// Images replaced with labels.
     pub images: usize,
 }
 
-/// Replacements inside one message's JSON, applied in one go.
+/// Replacements inside one message's JSON, applied together.
 #[derive(Default)]
 struct Edits(Vec<(Span, String)>);
 
@@ -78,14 +78,14 @@ impl Edits {
 /// A message as the view shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendition {
-    /// What was changed.
+    /// The changes.
     pub kinds: Vec<RenditionKind>,
     /// The exact bytes.
     pub json: String,
 }
 
-/// Prunes messages before the tail: results to one line, repeats to a reference, long arguments cut, pictures labelled.
-/// Only the head is shown again, so only its renditions are written; for the middle it is counted what they would be.
+/// Prunes messages before the tail: results to one line, repeats to a reference, long arguments cut, images labelled. Only the head is
+/// shown again, so only its renditions are written; for the middle they are counted.
 #[must_use]
 pub fn prune(
     messages: &[Message],
@@ -154,26 +154,26 @@ pub fn prune(
     (renditions, counts)
 }
 
-/// The line of a call, short enough not to be pruned itself the next time: what was sent stays as it is.
+/// Returns the line of a call, short enough not to be pruned itself next time, so that what was sent stays the same.
 fn line_within(act: &Act, max_chars: usize) -> String {
     let line = act.line();
     let over = line.chars().count().saturating_sub(max_chars);
     if over == 0 {
         return line;
     }
-    // How it ended stands at the end and matters more than the end of a long command.
+    // The outcome is at the end and matters more than the end of a long command.
     let target_chars = act.target.chars().count().saturating_sub(over);
     let shorter = Act { target: one_line(&act.target, target_chars), ..act.clone() };
     one_line(&shorter.line(), max_chars)
 }
 
-/// What becomes of an old result.
+/// The action for an old result.
 enum PruneAction {
-    /// Short, or not ours to touch.
+    /// None: it is short, or must not be changed.
     Keep,
-    /// The same as an earlier one, in that message.
+    /// It repeats an earlier one, in that message.
     Repeats(usize),
-    /// One line takes its place.
+    /// It is reduced to one line.
     OneLine { had_image: bool },
 }
 
@@ -208,7 +208,7 @@ fn result_fate<'a>(
     }
 }
 
-/// Whether arguments hold a string that would be cut, told from their raw length: good enough to count by.
+/// Whether arguments have a string that would be cut, judged by their raw length, which is accurate enough for counting.
 fn has_long_leaf(message: &Message, arguments: Arguments, rules: PruneRules) -> bool {
     fn any_long(value: RawJson<'_>, max: usize, depth: u8) -> bool {
         match value.0.as_bytes().first() {
@@ -230,7 +230,7 @@ fn has_long_leaf(message: &Message, arguments: Arguments, rules: PruneRules) -> 
     }
 }
 
-/// Cuts long string leaves; the result is valid JSON of the same shape. Text that is not JSON is left alone.
+/// Cuts long string leaves; the result is valid JSON of the same structure. Text that is not JSON is unchanged.
 fn shorten_arguments(message: &Message, arguments: Arguments, max: usize) -> Option<(Span, String)> {
     let (span, raw_len) = match arguments {
         Arguments::Json(span) => (span, span.len()),
@@ -262,13 +262,13 @@ fn shorten_arguments(message: &Message, arguments: Arguments, max: usize) -> Opt
     }
 }
 
-/// What stands where a prompt was cut, after how much was.
+/// The text where a prompt was cut, after the number of characters.
 pub(crate) const CUT_MARK: &str = "more characters in the original]…";
 
-/// Of a prompt that is cut, this share of what stays is its beginning; how it ends often says what is wanted.
+/// The percentage of a shortened prompt that is kept from its beginning; its end often states the request.
 const PROMPT_START_PERCENT: usize = 70;
 
-/// A prompt whose text is cut in the middle to about so many bytes; `None` where it is short enough, or no text.
+/// Returns a prompt cut in the middle to about this many bytes; `None` if it is short enough, or has no text.
 #[must_use]
 pub(crate) fn shortened_prompt(message: &Message, max_bytes: usize) -> Option<Rendition> {
     let texts: Vec<JsonStr> = message
@@ -300,9 +300,9 @@ pub(crate) fn shortened_prompt(message: &Message, max_bytes: usize) -> Option<Re
         .then(|| Rendition { kinds: vec![RenditionKind::Trimmed], json: edits.apply(message.json()) })
 }
 
-/// Room for `…[123456789 more characters]`.
+/// The length of `…[123456789 more characters]`.
 const CUT_NOTE_CHARS: usize = 30;
-/// Arguments nested deeper than this are copied as they are.
+/// Arguments nested deeper than this are copied unchanged.
 const MAX_ARGUMENT_DEPTH: u8 = 32;
 
 /// Copies a JSON value, cutting string leaves over `max` characters. Returns whether anything was cut.
@@ -335,9 +335,9 @@ fn copy_shortened(value: RawJson<'_>, max: usize, depth: u8, out: &mut String) -
             changed
         }
         Some(b'"') if value.0.len() > max => match value.as_text() {
-            // Just over the limit the words about the cut would save next to nothing.
+            // Just over the limit, the note about the cut would save almost nothing.
             Some(text) if text.chars().count() > max + CUT_NOTE_CHARS => {
-                // With those words it is within the limit, so that it is not cut again.
+                // With that note it is within the limit, so that it is not cut again.
                 let kept_chars = max.saturating_sub(CUT_NOTE_CHARS);
                 let kept = text.char_indices().nth(kept_chars).map_or(text.len(), |(at, _)| at);
                 let dropped = text.chars().count() - kept_chars;
@@ -357,7 +357,7 @@ fn copy_shortened(value: RawJson<'_>, max: usize, depth: u8, out: &mut String) -
     }
 }
 
-/// A text block of the same wire in place of a picture; a link is kept, data is not.
+/// Returns a text block in the same wire format in place of an image; a link is included, data is not.
 fn image_label(message: &Message, block: Span) -> String {
     let raw = RawJson(message.raw(block));
     let link = raw
@@ -377,7 +377,7 @@ fn image_label(message: &Message, block: Span) -> String {
     format!("{{\"type\":\"{kind}\",\"text\":{}}}", compact_json_string(&label))
 }
 
-/// The system prompt with `note` appended once: to its text, or as one more text block.
+/// Returns the system prompt with `note` appended once: to its text, or as another text block.
 #[must_use]
 pub(crate) fn with_note(message: &Message, note: &str) -> Option<Rendition> {
     let span = message.content_span()?;
@@ -386,7 +386,7 @@ pub(crate) fn with_note(message: &Message, note: &str) -> Option<Rendition> {
     Some(Rendition { kinds: vec![RenditionKind::Noted], json: edits.apply(message.json()) })
 }
 
-/// A system value (a string or a list of blocks) with the note at its end; `None` when it is there already.
+/// Returns a system value (a string or a list of blocks) with the note at its end; `None` if it has it already.
 #[must_use]
 pub fn append_note(value: &str, note: &str) -> Option<String> {
     let value = value.trim();

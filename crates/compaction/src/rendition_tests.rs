@@ -1,4 +1,4 @@
-//! Messages written again: one thing changed, every other byte as it was.
+//! Tests that a rendition changes one thing and no other byte.
 
 use throughline_transcript::{Groups, decode_message_text};
 
@@ -67,7 +67,7 @@ fn an_old_result_becomes_one_line_on_every_wire() {
         for value in [as_text, as_blocks] {
             let found = rendition(&[call, &frame.replace("VALUE", &value), LAST], 1);
             assert_eq!(found.kinds, [RenditionKind::Pruned]);
-            // Nothing but the value was touched: spaces, order, numbers and unknown members are as they were.
+            // Only the value was changed: spaces, order, numbers and unknown members are the same.
             assert_eq!(found.json, frame.replace("VALUE", &line(tool)));
         }
     }
@@ -262,7 +262,7 @@ fn pictures_before_the_newest_of_a_person_become_labels() {
         found.json,
         r#"{"role":"user","content":[{"type":"text","text":"[image: https://a.example/q.png]"},{"type":"text","text":"and this"}]}"#
     );
-    // A lone picture is the newest.
+    // A single image is the newest.
     assert_eq!(pruned(&[anthropic, LAST]).0[0], None);
 }
 

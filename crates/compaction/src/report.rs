@@ -13,7 +13,7 @@ use crate::summarise::WrittenBy;
 pub struct BeforeAfter {
     /// Before the attempt.
     pub before: u64,
-    /// After it; the same as before when nothing changed.
+    /// After it; equal to `before` if nothing changed.
     pub after: u64,
 }
 
@@ -24,57 +24,57 @@ pub struct Stretch {
     pub start: usize,
     /// One past the last.
     pub end: usize,
-    /// How many messages.
+    /// The number of messages.
     pub messages: usize,
     /// Their estimated tokens.
     pub tokens: u64,
 }
 
-/// A value as it was configured and as it is in force.
+/// A configured and an effective limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LimitInForce {
-    /// What was asked for.
+    /// The configured value.
     pub configured: u64,
-    /// What holds.
+    /// The effective value.
     pub effective: u64,
-    /// Why they differ.
+    /// The reason for the difference, if there is one.
     pub reason: Option<String>,
 }
 
-/// The plan, for a report.
+/// The plan, as it is reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct PlanReport {
-    /// Messages kept in front.
+    /// The messages kept at the beginning.
     pub head: Stretch,
     /// Messages the summary covers.
     pub middle: Stretch,
     /// Messages kept at the end.
     pub tail: Stretch,
-    /// The last human message, where it lies in the compacted part and stands after the summary.
+    /// The last human message, if it is in the compacted part and repeated after the summary.
     pub pinned: Option<Stretch>,
     /// The window the limits were computed for.
     pub window_tokens: u64,
-    /// Tokens from which a conversation is compacted, in force.
+    /// The effective threshold.
     pub threshold_tokens: u64,
-    /// Tokens the tail may have, in force.
+    /// The effective budget of the tail.
     pub tail_budget_tokens: u64,
-    /// Tokens the summary may have.
+    /// The budget of the summary.
     pub summary_budget_tokens: u64,
-    /// Each limit as configured and in force, in the order they are shown.
+    /// Each configured and effective limit, in display order.
     #[serde(serialize_with = "by_name")]
     pub limits: Vec<(String, LimitInForce)>,
-    /// Role the summary speaks in.
+    /// The role of the summary.
     pub summary_role: String,
-    /// Whether an acknowledgement of ours follows it.
+    /// Whether our acknowledgement follows it.
     pub acknowledged: bool,
-    /// Whether an earlier summary was brought up to date.
+    /// Whether an earlier summary was updated.
     pub updates_earlier_summary: bool,
 }
 
-/// Microseconds each phase took.
+/// The duration of each phase in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Timings {
-    /// Gathering facts, where they were not there yet.
+    /// Gathering facts, if that was necessary.
     pub facts: u64,
     /// Choosing the cut.
     pub cut: u64,
@@ -88,43 +88,43 @@ pub struct Timings {
     pub assemble: u64,
 }
 
-/// Everything about an attempt.
+/// The whole report of an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Report {
     /// Estimated tokens of the whole request.
     pub tokens: BeforeAfter,
-    /// Messages.
+    /// Number of messages.
     pub messages: BeforeAfter,
     /// Tokens of system prompt and tools, which no compaction changes.
     pub fixed_tokens: u64,
-    /// Where it was cut.
+    /// The cuts.
     pub plan: PlanReport,
-    /// What pruning did before the tail.
+    /// The effects of pruning before the tail.
     pub pruned: PruneCounts,
-    /// What the check found.
+    /// The result of the check.
     pub facts: FactReport,
-    /// What the view keeps of the state, and the notes by section; nothing where none were written.
+    /// The entries that the view retains of the state, and the notes by section; `None` if no notes were written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<NotesReport>,
-    /// What assembly mended.
+    /// The repairs made by assembly.
     pub repairs: Repairs,
     /// Tokens of the summary message.
     pub summary_tokens: u64,
-    /// Who made it.
+    /// The name of the summariser.
     pub summariser: Option<String>,
-    /// The model that wrote it, and what that took.
+    /// The model that wrote it, and the cost of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_by: Option<WrittenBy>,
-    /// Whether it pays for itself, with the sum; where prices were given.
+    /// Whether it pays for itself, with the calculation; `None` without prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payback: Option<Payback>,
     /// Time by phase.
     pub timings_us: Timings,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// Writes named values as one object.
+/// Serialises named values as one object.
 fn by_name<S: serde::Serializer>(
     limits: &[(String, LimitInForce)],
     serializer: S,
@@ -138,7 +138,7 @@ pub(crate) fn stretch(range: std::ops::Range<usize>, sizes: &[u64]) -> Stretch {
 }
 
 impl PlanReport {
-    /// What stays when there is nothing to compact: everything, as the tail.
+    /// Returns the plan if there is nothing to compact: everything is the tail.
     pub(crate) fn unchanged(messages: usize, sizes: &[u64]) -> Self {
         Self { tail: stretch(0..messages, sizes), ..Self::default() }
     }

@@ -1,35 +1,35 @@
 //! The thirteen sections of a summary.
 
-/// A section, in the order in which they stand.
+/// A section, in the order of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Section {
     /// The latest request that is not fulfilled yet, word for word.
     ActiveTask,
-    /// What the person wants overall.
+    /// The user's overall goal.
     Goal,
-    /// Rules and corrections the person gave.
+    /// Rules and corrections from the user.
     Constraints,
     /// Numbered: tool, target, outcome.
     CompletedActions,
-    /// Where things stand: working folder, changed files, state of tests.
+    /// The current state: working folder, changed files, state of tests.
     ActiveState,
-    /// Work that was under way.
+    /// Work in progress.
     InProgress,
-    /// What stands in the way, errors word for word.
+    /// Obstacles, with errors word for word.
     Blocked,
-    /// What was decided and why.
+    /// Decisions and their reasons.
     KeyDecisions,
-    /// Questions that have been answered, with the answer.
+    /// Questions that were answered, with the answers.
     ResolvedQuestions,
-    /// Requests that are still open.
+    /// Open requests.
     PendingAsks,
-    /// Files read and changed, with what happened to them and what is in them.
+    /// Files read and changed, with the changes and their contents.
     RelevantFiles,
-    /// What is left to do.
+    /// Remaining work.
     RemainingWork,
-    /// Exact values that must not be lost.
+    /// Exact values that must be retained.
     CriticalContext,
 }
 
@@ -71,7 +71,7 @@ impl Section {
         }
     }
 
-    /// Reads a heading, our own or one of those that other summarisers use for the same thing.
+    /// Parses a heading, our own or an equivalent one of another summariser.
     #[must_use]
     pub fn parse(heading: &str) -> Option<Self> {
         let letters: String =

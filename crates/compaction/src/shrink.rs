@@ -1,13 +1,13 @@
-//! Shortens tool results by their kind of content, before they are first sent. Pure: a text in, a shorter one out.
+//! Shortens tool results by their kind of content, before they are first sent. Pure: returns a shorter text.
 //!
-//! Each kind keeps what it is read for: a log its errors, its first and last lines and one of each kind of line; JSON
-//! its shape, its outliers and its errors; a table its header and its extremes; search results some of every file; a
-//! diff every change; a page its words; a source file its signatures. Omissions are marked, and the caller stores the
-//! whole text where the model can read it.
+//! The most useful parts of each kind remain: of a log the errors, the first and last lines and one of each kind of line; of JSON the
+//! structure, the outliers and the errors; of a table the header and the extremes; of search results some of every file; of a diff every
+//! change; of a page the text; of a source file the signatures. Omissions are marked, and the caller stores the whole text where the model
+//! can read it.
 //!
-//! Invariants: the result is shorter; valid JSON stays valid and a table keeps its columns (the note is separate); every
-//! line with an error stays; text that was shortened once is not shortened again. Property tests are in `shrink_tests`,
-//! throughput in `throughline-bench shrink`.
+//! Invariants: the result is shorter; valid JSON stays valid and a table has all its columns (the note is separate); every line with an
+//! error remains; text that was shortened once is not shortened again. Property tests are in `shrink_tests`, throughput in
+//! `throughline-bench shrink`.
 //!
 //! Parts: `lines` choice of lines and logs, `json`, `table`, `diff`, `html`, `listing`, `code`.
 //!
@@ -26,11 +26,11 @@ use std::fmt;
 
 use draft::{Draft, MARK};
 
-/// What is kept may have at most this share of the text, in percent: for less saved, the model is better served by all of
-/// it, since reading the rest again costs a call.
+/// The maximum percentage of the text that remains: if less is saved, the model is better served by the whole text, since reading the rest
+/// later costs a call.
 const MOST_KEPT_PERCENT: usize = 75;
 
-/// What a text is.
+/// The kind of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContentKind {
     /// One value of JSON.
@@ -52,7 +52,7 @@ pub enum ContentKind {
 }
 
 impl ContentKind {
-    /// Its name in reports.
+    /// Returns its name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -74,19 +74,19 @@ impl fmt::Display for ContentKind {
     }
 }
 
-/// A text that was shortened.
+/// A shortened text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrunk {
-    /// What is left of it.
+    /// The remaining text.
     pub text: String,
-    /// What was left out, for the model; to be put beside the text.
+    /// A note for the model on what was left out, to be added beside the text.
     pub note: String,
-    /// What it was taken for.
+    /// The detected kind.
     pub kind: ContentKind,
 }
 
-/// Shortens a text; `None` where that would not save enough, or it was shortened before. `focus` are words of the question
-/// that the text is read for.
+/// Shortens a text; `None` if that would not save enough, or it was shortened before. `focus` are words of the question for which the text
+/// is read.
 #[must_use]
 pub fn shrink(text: &str, focus: &[&str]) -> Option<Shrunk> {
     if text.contains(MARK) {

@@ -1,4 +1,4 @@
-//! Each kind on a small example, and what must hold for any text.
+//! Tests of each kind on a small example, and of properties for any text.
 
 use proptest::prelude::*;
 use serde_json::Value;

@@ -4,15 +4,15 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-/// The stems of a text's words and of the parts of its identifiers and paths, each between two spaces:
-/// `src/netIo/retry_budgets.rs` becomes ` src net io retry budget rs `.
+/// Returns the stems of a text's words and of the parts of its identifiers and paths, each between two spaces: `src/netIo/retry_budgets.rs`
+/// becomes ` src net io retry budget rs `.
 pub(crate) fn normalised(text: &str) -> String {
     let mut out = String::new();
     normalise_into(text, &mut out);
     out
 }
 
-/// As [`normalised`], into a buffer that the caller reuses.
+/// Like [`normalised`], but writes to a buffer of the caller.
 fn normalise_into(text: &str, out: &mut String) {
     out.clear();
     out.reserve(text.len() + 8);
@@ -49,7 +49,7 @@ fn close_part(out: &mut String, start: &mut usize) {
     }
 }
 
-/// A word without its English ending. It only has to be the same for the forms of one word.
+/// Returns a word without its English ending. The result only has to be equal for the forms of one word.
 fn stem(word: &str) -> &str {
     if !word.is_ascii() || word.len() < 4 || word.bytes().any(|b| b.is_ascii_digit()) {
         return word;
@@ -72,7 +72,7 @@ fn stem(word: &str) -> &str {
     }
 }
 
-/// Stems of words that say nothing about what a text is about.
+/// Stems of words that do not indicate a subject.
 const FILL: &[&str] = &[
     "the", "and", "for", "with", "about", "all", "our", "its", "how", "what", "are", "can", "could", "you",
     "pleas", "would", "should", "that", "thi", "then", "hav", "has", "had", "from", "into", "not", "but",
@@ -81,25 +81,24 @@ const FILL: &[&str] = &[
     "auch", "dann", "yes", "too",
 ];
 
-/// A word or a pair of letters as a number: stems are only compared with each other.
+/// A word or a pair of letters as a hash: stems are only compared with each other.
 pub(crate) type Stem = u64;
 
-/// What a text is about: the stems of its words in order, without words that say nothing. Scripts without spaces give
-/// pairs of letters.
+/// Returns the subject of a text: the stems of its words in order, without filler words. Scripts without spaces give pairs of letters.
 pub(crate) fn stems(text: &str) -> Vec<Stem> {
     let mut out = Vec::new();
     Stemmer::default().add_to(text, &mut out);
     out
 }
 
-/// Reads the stems of many texts, one after the other.
+/// Computes the stems of many texts with reused buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Stemmer {
     normalised: String,
 }
 
 impl Stemmer {
-    /// Adds the stems of a text to others.
+    /// Appends the stems of a text.
     pub(crate) fn add_to(&mut self, text: &str, out: &mut Vec<Stem>) {
         normalise_into(text, &mut self.normalised);
         for word in self.normalised.split(' ').filter(|word| !word.is_empty()) {
@@ -113,7 +112,7 @@ impl Stemmer {
         }
     }
 
-    /// Takes out of a subject what a text is about too. `known` is a buffer.
+    /// Removes the stems of a text from a subject. `known` is a buffer.
     pub(crate) fn take_out(&mut self, text: &str, subject: &mut Vec<Stem>, known: &mut Vec<Stem>) {
         known.clear();
         self.add_to(text, known);

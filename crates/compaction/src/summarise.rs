@@ -13,43 +13,43 @@ use crate::ledger::Ledger;
 use crate::plan::Plan;
 use crate::preface::Maker;
 
-/// How many tokens a text has; the estimator of the conversation's model.
+/// Counts the tokens of a text with the estimator of the conversation's model.
 pub type CountTokens<'a> = &'a (dyn Fn(&str) -> u64 + Send + Sync);
 
-/// What kind of summary is wanted.
+/// The kind of summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SummaryKind {
-    /// How far back it reaches.
+    /// Its period.
     pub reach: Reach,
-    /// How much it tells.
+    /// Its level of detail.
     pub detail: Detail,
 }
 
-/// How far back a summary reaches, which decides what in it still matters.
+/// The period of a summary, which decides what in it still matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
     /// Everything that was compacted: there is one summary.
     #[default]
     Everything,
-    /// One stretch of messages among others.
+    /// One part of the messages among others.
     Minutes,
-    /// Several summaries of stretches, told as one.
+    /// Several summaries of parts, combined into one.
     Hours,
-    /// Several of those again.
+    /// Several of those, combined again.
     Days,
 }
 
-/// How much a summary tells.
+/// The level of detail of a summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// As much as fits.
+    /// As much as the budget allows.
     #[default]
     Detailed,
-    /// Only what nobody could do without.
+    /// Only the essential.
     Terse,
 }
 
-/// What a summariser is given.
+/// The input of a summariser.
 #[derive(Clone)]
 pub struct SummaryRequest<'a> {
     /// The whole conversation.
@@ -60,26 +60,26 @@ pub struct SummaryRequest<'a> {
     pub sizes: &'a [u64],
     /// Its exact facts.
     pub ledger: &'a Ledger,
-    /// Where it was cut.
+    /// The cuts.
     pub plan: &'a Plan,
-    /// The messages this summary shall cover: the middle, or a part of it.
+    /// The messages to cover: the middle, or a part of it.
     pub span: Range<usize>,
-    /// The summary so far, to be brought up to date.
+    /// The existing summary, which is to be updated.
     pub earlier: Option<&'a SummaryDocument>,
-    /// What the person wants most of the room for.
+    /// The subject that the summary should focus on.
     pub focus: Option<&'a str>,
-    /// What kind of summary is wanted; to a summariser by rules only its reach matters.
+    /// The kind of summary; a summariser by rules uses only its period.
     pub manner: SummaryKind,
     /// Text that stays in view before the tail: the head as it will be shown, and a pinned message.
     pub shown_text: &'a str,
-    /// Room for the summary.
+    /// The budget of the summary.
     pub budget_tokens: u64,
-    /// Measures text.
+    /// Counts tokens.
     pub count_tokens: CountTokens<'a>,
 }
 
 impl SummaryRequest<'_> {
-    /// Messages in the span that are to be summarised.
+    /// Returns the messages in the span that are to be summarised.
     pub fn summarised(&self) -> impl Iterator<Item = usize> + '_ {
         self.plan.summarised().filter(|index| self.span.contains(index))
     }
@@ -88,39 +88,39 @@ impl SummaryRequest<'_> {
 /// Why there is no summary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SummariseError {
-    /// It may work later.
+    /// A later attempt may succeed.
     #[error("the summariser failed for now: {0}")]
     Transient(String),
-    /// It will not work without a change.
+    /// Every attempt will fail without a change.
     #[error("the summariser failed: {0}")]
     Permanent(String),
-    /// It answered with nothing of use.
+    /// The answer is unusable.
     #[error("the summariser's answer was unusable: {0}")]
     Unusable(String),
-    /// Its window leaves no room for anything to read.
+    /// The window is too small for any messages.
     #[error(
         "the summariser's window of {window_tokens} tokens is too small for the {needed_tokens} it has to read"
     )]
     WindowTooSmall {
-        /// What it can read.
+        /// The size of the window.
         window_tokens: u64,
-        /// What it would have to.
+        /// The size of the smallest request.
         needed_tokens: u64,
     },
 }
 
-/// A summary on its way.
+/// The future of a summary.
 pub type SummaryFuture<'a> =
     Pin<Box<dyn Future<Output = Result<SummaryDocument, SummariseError>> + Send + 'a>>;
 
-/// Who wrote a summary and what it took, for reports. Empty for a summariser without a model.
+/// The author and cost of a summary, for reports. Empty for a summariser without a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// The model that wrote it.
     pub written_by: Option<WrittenBy>,
-    /// What people should know: who was asked in vain, and why.
+    /// Messages for the user: models that failed, and why.
     pub notes: Vec<String>,
-    /// Whether it was cancelled because something more urgent had to be done. Asking later may work.
+    /// Whether it was cancelled for a more urgent request. A later attempt may succeed.
     pub postponed: bool,
 }
 
@@ -129,20 +129,20 @@ pub struct Account {
 pub struct WrittenBy {
     /// Its name.
     pub model: String,
-    /// Who serves it.
+    /// The provider that serves it.
     pub provider: String,
-    /// How it was asked, in a word.
+    /// The form of the request, in a word.
     pub form: String,
-    /// Calls that were made, to other models and in vain too.
+    /// Number of calls, including those to other models and failed ones.
     pub calls: u64,
-    /// What they used together.
+    /// Their total usage.
     pub usage: Usage,
-    /// What they cost together, in millionths of a dollar; `None` when a price is not known.
+    /// Their total cost in millionths of a dollar; `None` if a price is unknown.
     pub cost_micro_usd: Option<u64>,
 }
 
 impl WrittenBy {
-    /// The same with what it took earlier.
+    /// Adds the cost of earlier work.
     #[must_use]
     pub fn after(mut self, earlier: &Self) -> Self {
         self.calls = self.calls.saturating_add(earlier.calls);
@@ -158,18 +158,18 @@ pub trait Summariser: Send + Sync {
     /// Its name, for reports.
     fn name(&self) -> &str;
 
-    /// Whether it quotes by rules or writes freely.
+    /// Returns whether it works by rules or with a model.
     fn maker(&self) -> Maker;
 
-    /// How many tokens it can read at once; `None` when that has no limit.
+    /// Returns how many tokens it can read at once; `None` without a limit.
     fn window_tokens(&self) -> Option<u64>;
 
-    /// How many tokens of messages it can read at once beside its instructions, the earlier summary and its answer.
+    /// Returns how many tokens of messages it can read at once, besides its instructions, the earlier summary and its answer.
     fn part_tokens(&self, _request: &SummaryRequest<'_>) -> Option<u64> {
         self.window_tokens().map(|window| window.saturating_mul(PART_SHARE_PERCENT) / 100)
     }
 
-    /// How many tokens a message has in the form it is read in.
+    /// Returns the tokens of a message in the form in which it is read.
     fn reads_tokens(&self, request: &SummaryRequest<'_>, message: usize) -> u64 {
         request.sizes.get(message).copied().unwrap_or(0)
     }
@@ -177,18 +177,18 @@ pub trait Summariser: Send + Sync {
     /// Summarises the request's span.
     fn summarise<'a>(&'a self, request: SummaryRequest<'a>) -> SummaryFuture<'a>;
 
-    /// What came of it so far.
+    /// Returns author and cost so far.
     fn account(&self) -> Account {
         Account::default()
     }
 }
 
-/// Share of a summariser's window that a part of the middle may fill where it does not say otherwise; the rest is for
-/// instructions, the earlier summary and the answer.
+/// The default percentage of a summariser's window that a part of the middle may fill; the rest is for instructions, the earlier summary
+/// and the answer.
 const PART_SHARE_PERCENT: u64 = 60;
 
-/// Parts a middle is cut into for a summariser, on group boundaries. Pure, so that it can be shown and tested. A single
-/// group over a part's share is a part of its own: its results are shortened when it is written out for a model.
+/// Splits a span into parts for a summariser, on group boundaries. Pure, so that the result can be shown and tested. A single group larger
+/// than a part is a part of its own: its results are shortened when it is rendered for a model.
 pub fn split_span(
     request: &SummaryRequest<'_>,
     summariser: &dyn Summariser,

@@ -1,4 +1,4 @@
-//! Parting a middle for a small window.
+//! Tests of splitting a middle for a small window.
 
 use throughline_testkit::from_picture;
 use throughline_transcript::{Role, WireFormat};
@@ -6,7 +6,7 @@ use throughline_transcript::{Role, WireFormat};
 use super::*;
 use crate::plan::Earlier;
 
-/// Reads so many tokens at once.
+/// A summariser with this window.
 struct Window(Option<u64>);
 
 impl Summariser for Window {
@@ -27,7 +27,7 @@ impl Summariser for Window {
     }
 }
 
-/// The parts of a list whose middle is all but its last message, for a window of so many tokens; ten a message.
+/// Returns the parts of a list whose middle is all but its last message, for a window of this size; each message has ten tokens.
 fn parts(list: &str, window_tokens: Option<u64>) -> Result<Vec<String>, SummariseError> {
     let messages = from_picture(WireFormat::Chat, list).messages();
     let groups = Groups::of(&messages);

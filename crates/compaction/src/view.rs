@@ -1,4 +1,4 @@
-//! A view: what the model is shown, item by item, with the exact bytes that are sent.
+//! A view: the messages shown to the model, item by item, with the exact bytes that are sent.
 
 use throughline_transcript::Message;
 
@@ -10,16 +10,16 @@ use crate::rendition::{Rendition, RenditionKind};
 pub enum Synthetic {
     /// The one-line reply to a summary.
     Acknowledgement,
-    /// A result in place of one that is missing.
+    /// A stub for a missing result.
     StubResult,
 }
 
 /// One item of a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ViewItem {
-    /// A message of the record as it is.
+    /// An unchanged message of the record.
     Verbatim(usize),
-    /// A message of the record, changed once and for good.
+    /// A message of the record with a change, which stays the same in later views.
     Rendition {
         /// The message.
         message: usize,
@@ -28,7 +28,7 @@ pub enum ViewItem {
     },
     /// The summary.
     Summary(String),
-    /// A message of ours.
+    /// A message inserted by Throughline.
     Synthetic(Synthetic, String),
 }
 
@@ -43,7 +43,7 @@ impl ViewItem {
         }
     }
 
-    /// The message of the record it shows, if it shows one.
+    /// Returns the message of the record that it shows, if any.
     #[must_use]
     pub fn message(&self) -> Option<usize> {
         match self {
@@ -52,7 +52,7 @@ impl ViewItem {
         }
     }
 
-    /// What was changed about it.
+    /// Returns the changes to it.
     #[must_use]
     pub fn renditions(&self) -> &[RenditionKind] {
         match self {

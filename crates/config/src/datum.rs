@@ -1,4 +1,4 @@
-//! Values as they are once read: a small set of plain types, and secrets that do not print themselves.
+//! Parsed values: a small set of plain types, and secrets that do not print themselves.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,18 +13,18 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself, for the one place that sends it.
+    /// Returns the text itself, for sending it.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Enough to tell two keys apart, too little to use one: the last four characters of a long one.
+/// Shows the last four characters of a long secret: enough to distinguish two keys, too little to use one.
 impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LONG_ENOUGH_TO_HINT: usize = 16;
@@ -52,7 +52,7 @@ impl fmt::Debug for Secret {
 /// A value of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Datum {
-    /// No value was given, and none is needed.
+    /// No value, and none is needed.
     Absent,
     /// On or off.
     Switch(bool),
@@ -62,11 +62,11 @@ pub enum Datum {
     Number(f64),
     /// A text.
     Text(String),
-    /// A text that must not be shown.
+    /// A secret text.
     Secret(Secret),
 }
 
-/// As `config show` prints it: secrets masked, passwords in addresses too.
+/// The form printed by `config show`: secrets masked, including passwords in addresses.
 impl fmt::Display for Datum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -81,9 +81,9 @@ impl fmt::Display for Datum {
     }
 }
 
-/// Schemes of places where records and large texts are.
+/// URL schemes of stores of records and large texts.
 const STORE_SCHEMES: [&str; 5] = ["postgres", "postgresql", "s3", "gs", "az"];
-/// What names of options have in them that are secret.
+/// Parts of the names of secret options.
 const SECRET_OPTIONS: [&str; 12] = [
     "password",
     "passphrase",
@@ -99,14 +99,14 @@ const SECRET_OPTIONS: [&str; 12] = [
     "signature",
 ];
 
-/// Masks credentials in an address: the password in `https://user:password@host`, all before the `@` in that of a bucket, and
+/// Masks credentials in an address: the password in `https://user:password@host`, everything before the `@` in that of a bucket, and
 /// options such as `?password=...`, in the address of a database also without `?`.
 pub(crate) fn without_password(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return without_loose_password(text) };
     let scheme_name = scheme.trim().to_ascii_lowercase();
     let is_database = scheme_name.starts_with("postgres");
     let is_store = is_database || STORE_SCHEMES.contains(&scheme_name.as_str());
-    // In the address of a database or bucket a password is cut off before it is parsed: it may hold any character.
+    // In the address of a database or bucket the password is removed before parsing, because it may contain any character.
     let authority_end = match rest.rfind('@').filter(|_| is_store) {
         Some(at) => rest.get(at..).and_then(|host| host.find(['/', '?'])).map_or(rest.len(), |end| at + end),
         None => rest.find(['/', '?', '#']).unwrap_or(rest.len()),
@@ -114,11 +114,11 @@ pub(crate) fn without_password(text: &str) -> String {
     let (authority, path) = rest.split_at(authority_end);
     let path = without_secret_options(path);
     match authority.rsplit_once('@') {
-        // A user without a password is a name, at a database.
+        // For a database, a user without a password is only a name.
         Some((user, _)) if is_database && !user.contains(':') => {
             format!("{scheme}://{authority}{path}")
         }
-        // A bucket has no users: whatever is there may be a key.
+        // A bucket has no users: anything there may be a key.
         Some((_, host)) if is_store && !is_database => format!("{scheme}://****@{host}{path}"),
         Some((user, host)) => {
             let user = user.split(':').next().unwrap_or_default();
@@ -128,7 +128,7 @@ pub(crate) fn without_password(text: &str) -> String {
     }
 }
 
-/// The same for a text that is no address, but was perhaps meant as one: `me:password@host`, `host=db password=...`.
+/// The same for a text that is not an address, but may be meant as one: `me:password@host`, `host=db password=...`.
 fn without_loose_password(text: &str) -> String {
     if !text.contains(char::is_whitespace) {
         if let Some((before, host)) = text.rsplit_once('@')
@@ -153,7 +153,7 @@ fn without_secret_options(path: &str) -> String {
     format!("{path}?{}", options.collect::<Vec<_>>().join("&"))
 }
 
-/// `name=****`, where the value may be secret: by its name, or because it is an address with a user.
+/// Returns `name=****` if the value may be secret: by its name, or because it is an address with a user.
 fn masked_option(option: &str) -> Option<String> {
     let (name, value) = option.split_once('=')?;
     let plain = name.to_ascii_lowercase().replace('-', "_");
@@ -164,9 +164,9 @@ fn masked_option(option: &str) -> Option<String> {
     ((is_secret && !is_switch) || has_user).then(|| format!("{name}=****"))
 }
 
-/// A Rust type that a setting can be read into.
+/// A Rust type that a setting is converted to.
 pub(crate) trait FromDatum: Sized {
-    /// None when the value is of another kind.
+    /// Returns `None` for a value of another kind.
     fn from_datum(datum: &Datum) -> Option<Self>;
 }
 

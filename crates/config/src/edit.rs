@@ -1,8 +1,8 @@
-//! Changing a settings file as text: one value is written or removed, everything else stays byte for byte.
+//! Changes a settings file as text: one value is written or removed, everything else is unchanged byte for byte.
 //!
-//! A change is a list of candidate edits, best place first. Each is tried and the result parsed again: only
-//! one that gives the new value, leaves every other value alone and keeps every comment is returned. So no
-//! style of YAML, however odd, can make an edit do harm; at worst it is refused.
+//! A change is a list of candidate edits, best place first. Each is tried and the result parsed again: only one that gives the new value
+//! and leaves every other value and every comment unchanged is returned. So an unusual style of YAML cannot make an edit do harm; at worst
+//! it is refused.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Edit {
     pub text: String,
     /// The key that was changed, by its present name.
     pub key: String,
-    /// Whether the text is another than before.
+    /// Whether the text changed.
     pub is_changed: bool,
     /// Warnings, such as an old name.
     pub warnings: Vec<Warning>,
@@ -45,8 +45,8 @@ enum Goal<'a> {
 }
 
 impl Editor {
-    /// Starts from the bytes of a file, which must be YAML; empty for a file that does not exist yet. Values
-    /// may be wrong: setting them right is what an editor is for.
+    /// Starts from the bytes of a file, which must be YAML; empty for a file that does not exist yet. Values may be invalid, because an
+    /// editor is used to correct them.
     pub fn new(name: impl Into<String>, bytes: &[u8]) -> Result<Self, ConfigErrors> {
         let name: Arc<str> = name.into().into();
         let refused = |refusals: Vec<yaml::YamlRefusal>| ConfigErrors {
@@ -132,7 +132,7 @@ impl Editor {
         }
     }
 
-    /// Where a key stands that is written as the value of its whole section, as in `model: gpt-5`.
+    /// Returns the path of a key that is written as the value of its section, as in `model: gpt-5`.
     fn section_as_value(&self, key: &str) -> Option<Vec<String>> {
         let (section, _) = key.split_once('.')?;
         let path = vec![section.to_owned()];
@@ -141,7 +141,7 @@ impl Editor {
         (is_value && keys::section_as_value(section) == Some(key)).then_some(path)
     }
 
-    /// The first change whose result is what was asked for and nothing else.
+    /// Returns the first change that has exactly the required result.
     fn first_good(
         &self,
         path: &[String],
@@ -192,7 +192,7 @@ fn bare(kind: ConfigErrorKind) -> ConfigErrors {
     ConfigError { origin: None, kind }.into()
 }
 
-/// Text that names a variable is only known when it is read, so it is checked as text.
+/// The value of a variable is known only when the file is read, so text with a variable is checked as text.
 fn checked_as(kind: ValueKind, text: &str) -> ValueKind {
     match kind.form {
         ValueForm::Name | ValueForm::Address | ValueForm::Database | ValueForm::Variable
@@ -226,7 +226,7 @@ fn find_node<'a>(document: &'a Document, path: &[String]) -> Option<&'a YamlNode
     Some(node)
 }
 
-/// Everything in a document but one path, as a list that can be compared.
+/// Returns everything in a document except one path, as a list for comparison.
 fn others(document: &Document, path: &[String]) -> Vec<(Vec<String>, String)> {
     let mut found = Vec::new();
     if let Some(root) = document.root() {

@@ -1,4 +1,4 @@
-//! Changing files: what is written where, and that nothing else moves.
+//! Tests of where changes are written, and that nothing else changes.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Small YAML files that are no settings: a list of names, each with a text or a list of texts.
+//! Small YAML files that are not settings: a list of names, each with a text or a list of texts.
 
 use std::sync::Arc;
 

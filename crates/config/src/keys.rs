@@ -1,4 +1,4 @@
-//! Which keys there are: looking one up, its old names, its variable, and the nearest one to a misspelt key.
+//! The keys: lookup, old names, variables, and the key most similar to a misspelt one.
 
 use std::sync::LazyLock;
 
@@ -7,13 +7,13 @@ use crate::problem::{ConfigErrorKind, show_key};
 use crate::schema::{KeyShape, SchemaMember, SchemaSection, join};
 use crate::settings::Settings;
 
-/// What every variable of ours starts with.
+/// The prefix of Throughline's variables.
 const ENV_PREFIX: &str = "THROUGHLINE_";
 /// Variables with that prefix that are not settings.
 const OTHER_VARIABLES: [&str; 4] =
     ["THROUGHLINE_HOME", "THROUGHLINE_NOW", "THROUGHLINE_REQUIRE_ALL", "THROUGHLINE_SEED"];
 
-/// Names that settings had elsewhere or before. A `*` matches the name of an entry.
+/// Former names of settings. A `*` matches the name of an entry.
 const OLD_NAMES: [(&str, &str); 10] = [
     ("compression.summary_model", "auxiliary.compression.model"),
     ("compression.summary_provider", "auxiliary.compression.provider"),
@@ -27,10 +27,10 @@ const OLD_NAMES: [(&str, &str); 10] = [
     ("context_length", "model.context_length"),
 ];
 
-/// Sections that may be written as a single value (`model` by Hermes), and the key that value is for.
+/// Sections that may be written as a single value (`model` by Hermes), and the key of that value.
 const SECTIONS_AS_VALUES: [(&str, &str); 2] = [("model", "model.default"), ("economy", "economy.mode")];
 
-/// Settings of Hermes in sections we share that have no meaning here. Listed because some resemble ours.
+/// Settings of Hermes in shared sections that have no meaning here. Listed because some resemble ours.
 const NOT_USED_HERE: [&str; 24] = [
     "compression.in_place",
     "compression.hygiene_hard_message_limit",
@@ -102,9 +102,9 @@ fn collect_leaves(path: &str, members: &'static [SchemaMember], leaves: &mut Vec
 /// The schema element a dotted key names.
 #[derive(Debug, Clone)]
 pub(crate) enum Found {
-    /// One setting: its key as a path, and its kind.
+    /// A setting: its key as a path, and its kind.
     Value { path: Vec<String>, kind: ValueKind },
-    /// An entry of a table, or a table: its path and the members of its entries.
+    /// A table: its path and the members of its entries.
     Entries { path: Vec<String>, members: &'static [SchemaMember] },
     /// One entry of a table.
     Entry { path: Vec<String>, members: &'static [SchemaMember] },
@@ -112,7 +112,7 @@ pub(crate) enum Found {
     Section { keys: Vec<String> },
 }
 
-/// Looks a dotted key up. Names of entries may hold dots.
+/// Looks a dotted key up. Names of entries may contain dots.
 pub(crate) fn find(key: &str) -> Option<Found> {
     if key.is_empty() {
         return None;
@@ -152,7 +152,7 @@ pub(crate) fn find(key: &str) -> Option<Found> {
     (!keys.is_empty()).then_some(Found::Section { keys })
 }
 
-/// The name a key has today, if the one given is an old one.
+/// Returns the current name of a key, if the given name is an old one.
 pub(crate) fn renamed(key: &str) -> Option<String> {
     OLD_NAMES.iter().find_map(|(old, new)| match old.strip_suffix('*') {
         Some(prefix) => {
@@ -185,7 +185,7 @@ pub(crate) fn old_paths(path: &[String]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The key that a section written as a single value is for.
+/// Returns the key whose value a section written as a single value sets.
 pub(crate) fn section_as_value(section: &str) -> Option<&'static str> {
     SECTIONS_AS_VALUES.iter().find(|(name, _)| *name == section).map(|(_, key)| *key)
 }
@@ -200,9 +200,9 @@ pub(crate) fn env_name(key: &str) -> String {
     format!("{ENV_PREFIX}{}", key.replace('.', "__").to_uppercase())
 }
 
-/// The key a variable is meant for; none if it is not a setting of ours.
+/// Returns the key for a variable; `None` if it is not a setting of Throughline.
 pub(crate) fn key_of_env(name: &str) -> Option<String> {
-    // Windows does not tell upper from lower case.
+    // Windows ignores the case of variable names.
     let name = name.to_uppercase();
     if OTHER_VARIABLES.contains(&name.as_str()) {
         return None;
@@ -210,12 +210,12 @@ pub(crate) fn key_of_env(name: &str) -> Option<String> {
     name.strip_prefix(ENV_PREFIX).map(|rest| rest.replace("__", ".").to_lowercase())
 }
 
-/// The error for a key that is not there.
+/// Returns the error for an unknown key.
 pub(crate) fn unknown(key: &str) -> ConfigErrorKind {
     ConfigErrorKind::UnknownKey { key: show_key(key), nearest: nearest(key) }
 }
 
-/// The member most like a misspelt one in its own section.
+/// Returns the member of the same section most similar to a misspelt one.
 pub(crate) fn nearest_member(path: &str, word: &str, members: &[SchemaMember]) -> Option<String> {
     const MAX_COMPARED_CHARS: usize = 120;
     if word.chars().count() > MAX_COMPARED_CHARS {
@@ -229,7 +229,7 @@ pub(crate) fn nearest_member(path: &str, word: &str, members: &[SchemaMember]) -
         .map(|(_, name)| join(path, name))
 }
 
-/// The key most like a given one: close in spelling, or the same last word in another section.
+/// Returns the key most similar to a given one: in spelling, or with the same last word in another section.
 pub(crate) fn nearest(key: &str) -> Option<String> {
     const MAX_COMPARED_CHARS: usize = 120;
     let key = key.to_lowercase().replace(['-', ' '], "_");
@@ -244,7 +244,7 @@ pub(crate) fn nearest(key: &str) -> Option<String> {
             let within_section = if candidate_section == section {
                 close(word, candidate_word)
             } else if candidate_word == word && word.len() > 3 {
-                // Right word, wrong place: worth more than a far misspelling, less than a near one.
+                // The right word in the wrong section ranks between a near and a far misspelling.
                 Some(2)
             } else {
                 None
@@ -274,7 +274,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
     SECTIONS.iter().map(String::as_str)
 }
 
-/// The number of edits between two words, if small enough for a slip: a third of the length, at least one.
+/// Returns the number of edits between two words, if small enough for a typing error: a third of the length, at least one.
 fn close(given: &str, known: &str) -> Option<usize> {
     let limit = (known.chars().count() / 3).clamp(1, 4);
     let distance = edit_distance(given, known);

@@ -1,4 +1,4 @@
-//! Finding keys, and guessing what a misspelt one was meant to be.
+//! Tests of finding keys, and of suggestions for misspelt ones.
 
 use super::*;
 

@@ -1,27 +1,27 @@
-//! What a setting may be: the kinds of value, their ranges, and reading a text as one of them.
+//! The kinds of setting values: their ranges, and parsing a text as one of them.
 //!
-//! The same kind checks a value from a file, the environment and the command line, words the error, and is
-//! compared with the commented default file, so the three cannot drift apart.
+//! The same kind checks a value from a file, the environment and the command line, formats the error, and is compared with the commented
+//! default file, so that the three agree.
 
 use std::fmt;
 
 use crate::datum::{Datum, Secret, without_password};
 use crate::yaml::is_null_word;
 
-/// The longest text taken as a value, in characters.
+/// The maximum length of a value, in characters.
 const MAX_TEXT_CHARS: usize = 4096;
-/// The bytes it can have.
+/// The same in bytes.
 pub(crate) const MAX_TEXT_BYTES: usize = 4 * MAX_TEXT_CHARS;
 
 /// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ValueKind {
     pub(crate) form: ValueForm,
-    /// Whether null is a value too.
+    /// Whether null is allowed too.
     pub(crate) optional: bool,
 }
 
-/// The form of a value that is there.
+/// The form of a value other than null.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum ValueForm {
     Switch,
@@ -41,17 +41,16 @@ pub(crate) enum ValueForm {
     Text,
     /// A short name without spaces.
     Name,
-    /// A web address, or nothing.
+    /// A web address, or empty.
     Address,
-    /// The address of a PostgreSQL database, or nothing.
+    /// The address of a PostgreSQL database, or empty.
     Database,
-    /// The name of an environment variable, or nothing. People paste the key itself here, so a bad one is
-    /// not shown.
+    /// The name of an environment variable, or empty. An invalid one is not shown, because users paste the key itself here.
     Variable,
     Secret,
 }
 
-/// A value before it is read.
+/// A value before it is parsed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Raw<'a> {
     pub(crate) text: &'a str,
@@ -62,7 +61,7 @@ pub(crate) struct Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    /// A value typed by a person outside a file: on the command line, in a variable.
+    /// A value given by a user outside a file: on the command line, in a variable.
     pub(crate) fn typed(text: &'a str) -> Self {
         Self { text, is_null: is_null_word(text.trim()), is_quoted: false }
     }
@@ -71,7 +70,7 @@ impl<'a> Raw<'a> {
 /// Why a text is not a value of the kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mismatch {
-    /// The value, fit to be shown.
+    /// The value in a form that can be shown.
     pub(crate) shown: String,
     /// The allowed values.
     pub(crate) allowed: String,
@@ -93,7 +92,7 @@ impl ValueKind {
         )
     }
 
-    /// Reads a text as this kind.
+    /// Parses a text as this kind.
     pub(crate) fn read(self, raw: Raw<'_>) -> Result<Datum, Mismatch> {
         let word = raw.text.trim();
         if raw.is_null {
@@ -148,7 +147,7 @@ impl ValueKind {
     fn read_whole(self, raw: Raw<'_>, min: u64, max: u64) -> Result<Datum, Mismatch> {
         match parse_scaled(raw.text.trim()) {
             Some(number) if number.fract() != 0.0 => Err(self.mismatch(self.show(raw), self.to_string())),
-            // Beyond 2^53 a float no longer holds every whole number; no range reaches that far.
+            // Beyond 2^53 a float does not represent every whole number; no range reaches that far.
             Some(number) if number >= min as f64 && number <= max as f64 => Ok(Datum::Whole(number as u64)),
             Some(_) => {
                 Err(self.mismatch(self.show(raw), format!("between {min} and {max}{}", self.or_null())))
@@ -182,7 +181,7 @@ impl ValueKind {
         if self.optional { ", or null" } else { "" }
     }
 
-    /// A value as it may be shown in a message: short, on one line, nothing secret.
+    /// Returns a value as it may be shown in a message: short, on one line, without secrets.
     pub(crate) fn show(self, raw: Raw<'_>) -> String {
         if matches!(self.form, ValueForm::Secret | ValueForm::Variable) {
             return "set to something else (not shown)".to_owned();
@@ -191,7 +190,7 @@ impl ValueKind {
     }
 }
 
-/// Puts quotes around what is not a number or a plain YAML word, and shortens it.
+/// Adds quotes around anything except a number or a plain YAML word, and shortens it.
 fn show_scalar(text: &str, is_quoted: bool) -> String {
     const MAX_SHOWN_CHARS: usize = 60;
     let is_bare = !is_quoted && (parse_number(text).is_some() || matches!(text, "true" | "false" | "null"));
@@ -205,14 +204,14 @@ fn show_scalar(text: &str, is_quoted: bool) -> String {
     format!("\"{shown}\"")
 }
 
-/// The hint for a percentage given as a share: 50 means 0.50.
+/// Returns the hint for a percentage instead of a share: 50 means 0.50.
 fn percent_hint(number: f64, min: f64, max: f64) -> Option<String> {
     let share = number / 100.0;
     let is_share = max <= 1.0 && number >= 2.0 && (min..=max).contains(&share);
     is_share.then(|| format!("write {share} for {number} %"))
 }
 
-/// What the kind allows, as it stands in messages and in the default file.
+/// The allowed values, as shown in messages and in the default file.
 impl fmt::Display for ValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.form {
@@ -246,7 +245,7 @@ fn read_switch(word: &str) -> Option<bool> {
     }
 }
 
-/// A finite decimal number; `_` may stand between digits, as in 200_000.
+/// Parses a finite decimal number; `_` is allowed between digits, as in 200_000.
 pub(crate) fn parse_number(word: &str) -> Option<f64> {
     const MAX_DIGITS: usize = 64;
     if word.len() > MAX_DIGITS || !word.bytes().all(|b| b.is_ascii_digit() || b"+-._eE".contains(&b)) {
@@ -265,7 +264,7 @@ pub(crate) fn parse_number(word: &str) -> Option<f64> {
     word.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
-/// The same with `k` for thousands and `m` for millions, as in 200k.
+/// Parses a number with `k` for thousands or `m` for millions, as in 200k.
 fn parse_scaled(word: &str) -> Option<f64> {
     let scales = [('k', 1e3), ('K', 1e3), ('m', 1e6), ('M', 1e6)];
     let scaled = scales.iter().find_map(|(letter, scale)| Some((word.strip_suffix(*letter)?, scale)));

@@ -1,4 +1,4 @@
-//! What each kind of value accepts, refuses and says.
+//! Tests of what each kind of value accepts and refuses, with its messages.
 
 use super::*;
 

@@ -1,25 +1,24 @@
-//! Typed settings, their defaults, and where each value came from.
+//! Typed settings, their defaults, and the origin of each value.
 //!
-//! Text in, values out: the caller reads the file and the environment and hands both to a [`Loader`]; an
-//! [`Editor`] changes the text of a file and keeps everything else in it. The keys are declared once, in
-//! `settings.rs`; `default.yaml` gives each its default and says what it is for.
+//! The caller reads the file and the environment and passes both to a [`Loader`]; an [`Editor`] changes a value in the text of a file and
+//! leaves the rest unchanged. The keys are declared once, in `settings.rs`; `default.yaml` has the default and description of each.
 //!
 //! For programs that read `config.yaml`, and for tools that change it.
 //!
 //! ```
 //! use throughline_config::{Editor, Loader};
 //!
-//! let text = "compression:\n  threshold: 0.6  # later than usual\n";
+//! let text = "compression:\n threshold: 0.6 # later than usual\n";
 //! let loaded = Loader::new().file("config.yaml", text).set("model.max_tokens=4096").load()?;
 //! assert_eq!(loaded.settings.compression.threshold, 0.6);
 //! assert_eq!(loaded.settings.model.max_tokens, Some(4096));
 //!
 //! let edit = Editor::new("config.yaml", text.as_bytes())?.set("compression.threshold", "0.7")?;
-//! assert!(edit.text.contains("threshold: 0.7  # later than usual"));
+//! assert!(edit.text.contains("threshold: 0.7 # later than usual"));
 //! # Ok::<(), throughline_config::ConfigErrors>(())
 //! ```
 //!
-//! Not for: files and the environment.
+//! Not for: reading files and the environment.
 
 mod datum;
 mod edit;

@@ -1,4 +1,4 @@
-//! Putting the layers together: defaults, files, environment, command line; the later one wins.
+//! Combines the layers: defaults, files, environment, command line; later ones take precedence.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -26,16 +26,16 @@ pub struct Loader {
 #[derive(Debug, Clone)]
 struct Flag {
     name: String,
-    /// None when the argument was not of the form KEY=VALUE.
+    /// `None` if the argument does not have the form KEY=VALUE.
     assignment: Option<(String, String)>,
 }
 
-/// The settings and where they came from.
+/// The settings and their origins.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The settings in effect.
     pub settings: Settings,
-    /// Warnings: nothing is wrong, but the user should know.
+    /// Warnings: not errors, but the user should see them.
     pub warnings: Vec<Warning>,
     /// Every setting in the order of the default file.
     pub values: Vec<SettingValue>,
@@ -46,16 +46,16 @@ pub struct Loaded {
 pub struct SettingValue {
     /// Full key.
     pub key: String,
-    /// The value in effect; prints itself with secrets masked.
+    /// The effective value; prints itself with secrets masked.
     pub datum: Datum,
-    /// Where it came from.
+    /// Its origin.
     pub origin: ValueOrigin,
 }
 
 impl SettingValue {
     /// The description of the setting, from the default file.
     pub fn description(&self) -> &'static str {
-        // The members of an entry are described with the table they are in.
+        // The members of an entry are described with their table.
         let mut key = self.key.as_str();
         loop {
             if let Some(description) = reference::describe(key) {
@@ -68,8 +68,7 @@ impl SettingValue {
         }
     }
 
-    /// The variable of the environment that would set it; none for entries of a table, whose names do not
-    /// fit into the name of a variable.
+    /// Returns the environment variable that would set it; `None` for entries of a table, whose names may not be valid in a variable.
     pub fn env_name(&self) -> Option<String> {
         keys::leaves().iter().any(|leaf| leaf.key == self.key).then(|| keys::env_name(&self.key))
     }
@@ -84,14 +83,14 @@ impl Loader {
         Self::default()
     }
 
-    /// Adds a file; `name` is how messages call it.
+    /// Adds a file; `name` is used in messages.
     #[must_use]
     pub fn file(mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         self.files.push((name.into().into(), bytes.into()));
         self
     }
 
-    /// Adds the environment. Variables that are not ours are only used where a file names them.
+    /// Adds the environment. Variables that are not Throughline's are used only where a file names them.
     #[must_use]
     pub fn env<K: Into<String>, V: Into<String>>(
         mut self,
@@ -101,7 +100,7 @@ impl Loader {
         self
     }
 
-    /// Adds the value of a flag such as `--context-length` that sets a key.
+    /// Adds the value of a flag such as `--context-length`, which sets a key.
     #[must_use]
     pub fn flag(mut self, flag: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.flags.push(Flag { name: flag.into(), assignment: Some((key.into(), value.into())) });
@@ -120,12 +119,12 @@ impl Loader {
         self
     }
 
-    /// Reads everything. All errors of all sources are reported together.
+    /// Loads all sources and reports all of their errors together.
     ///
     /// ```
     /// use throughline_config::Loader;
     ///
-    /// let errors = Loader::new().file("config.yaml", "compression:\n  threshold: often\n").load().unwrap_err();
+    /// let errors = Loader::new().file("config.yaml", "compression:\n threshold: often\n").load().unwrap_err();
     /// assert!(errors.to_string().contains("config.yaml:2"), "{errors}");
     /// ```
     pub fn load(self) -> Result<Loaded, ConfigErrors> {
@@ -148,7 +147,7 @@ impl Loader {
 }
 
 impl Loaded {
-    /// The settings a key names: one, or all of a section.
+    /// Returns the settings that a key names: one, or all of a section.
     pub fn select(&self, key: &str) -> Result<Vec<&SettingValue>, ConfigErrors> {
         let key = keys::renamed(key).unwrap_or_else(|| key.to_owned());
         let under =
@@ -159,7 +158,7 @@ impl Loaded {
             return Ok(found);
         }
         match keys::find(&key) {
-            // An entry that is not there has no values, which is an answer too.
+            // An absent entry has no values, which is a valid answer.
             Some(_) => Ok(Vec::new()),
             None => Err(ConfigError { origin: None, kind: keys::unknown(&key) }.into()),
         }
@@ -200,7 +199,7 @@ fn read_flag(flag: &Flag) -> Layer {
     read.unwrap_or_else(|kind| Layer { errors: vec![ConfigError::new(origin, kind)], ..Layer::default() })
 }
 
-/// Reads a value that was typed for a key. An error means that the key does not name one setting.
+/// Parses a value given for a key. An error means that the key does not name a single setting.
 fn read_typed(key: &str, value: &str, origin: ValueOrigin) -> Result<Layer, ConfigErrorKind> {
     let new_name = keys::renamed(key).or_else(|| keys::section_as_value(key).map(str::to_owned));
     let old_name = new_name.as_ref().map(|_| key.to_owned());
@@ -239,7 +238,7 @@ fn read_typed(key: &str, value: &str, origin: ValueOrigin) -> Result<Layer, Conf
     }
 }
 
-/// The values so far, each with the origin that won.
+/// The values so far, each with the origin that took precedence.
 #[derive(Default)]
 struct Resolved {
     values: BTreeMap<String, (Datum, ValueOrigin)>,
@@ -253,7 +252,7 @@ impl Resolved {
         self.warnings.extend(layer.warnings);
         let (old, new): (Vec<_>, Vec<_>) =
             layer.assignments.into_iter().partition(|assignment| assignment.old_name.is_some());
-        // Within one source the present name wins, wherever it stands.
+        // Within one source the current name takes precedence, wherever it is.
         let present: HashSet<String> = new.iter().map(|assignment| assignment.key.clone()).collect();
         for assignment in old {
             let SettingAssignment { key, datum, origin, old_name } = assignment;

@@ -1,4 +1,4 @@
-//! Layers, origins, old names, and every message a bad source can give.
+//! Tests of layers, origins, old names, and every message about a bad source.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn origin_of(loaded: &Loaded, key: &str) -> String {
     loaded.values.iter().find(|value| value.key == key).unwrap().origin.to_string()
 }
 
-/// What a user sees: errors if there are any, and warnings.
+/// Returns the messages that a user sees: errors if there are any, and warnings.
 fn report(outcome: Result<Loaded, ConfigErrors>) -> String {
     let (errors, warnings) = match outcome {
         Ok(loaded) => (String::new(), loaded.warnings),
@@ -290,7 +290,7 @@ fn files_that_say_nothing_are_fine() {
     );
 }
 
-/// One sheet of everything a file, a variable or a flag can get wrong, and what is said about it.
+/// Every error that a file, a variable or a flag can cause, with its message.
 #[test]
 fn what_is_said_about_bad_sources() {
     let files = [
@@ -418,7 +418,7 @@ fn secrets_do_not_leak_through_any_printing() {
     assert!(shown.contains("postgres://me:****@db/record") && !shown.contains("hunter"), "{shown}");
 }
 
-/// Pieces of YAML that mean something, put together at random: nearer to trouble than random bytes.
+/// Random combinations of meaningful pieces of YAML: closer to edge cases than random bytes.
 pub(crate) fn yaml_soup() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "compression",

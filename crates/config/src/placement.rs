@@ -1,7 +1,6 @@
-//! Where in a text a value is written or removed: candidate changes, best place first.
+//! Places in a text where a value can be written or removed: candidate changes, best place first.
 //!
-//! Nothing here is trusted: the editor parses the result of each candidate and takes the first that does
-//! what was asked. So a candidate may be a guess, as long as it is a good one.
+//! The editor parses the result of each candidate and uses the first that does what was requested, so a candidate may be a guess.
 
 use std::ops::Range;
 
@@ -10,7 +9,7 @@ use crate::yaml::{Comment, Data, Document, Style, YamlEntry, YamlNode};
 
 /// Commented-out lines that are tried as a place.
 const MAX_COMMENTED_OUT: usize = 4;
-/// Spaces a level when the text shows none.
+/// Spaces per level if the text shows none.
 const DEFAULT_STEP: usize = 2;
 
 /// One replacement in the text.
@@ -46,7 +45,7 @@ pub(crate) enum Obstacle {
 /// How far a path leads into a document.
 #[derive(Debug)]
 pub(crate) struct PathMatch<'a> {
-    /// The mappings passed, each with the entry that leads on.
+    /// The mappings on the path, each with the entry that leads on.
     chain: Vec<(&'a YamlNode, &'a YamlEntry)>,
     /// How many names of the path are missing.
     pub(crate) rest: usize,
@@ -79,7 +78,7 @@ pub(crate) fn locate<'a>(document: &'a Document, path: &[String]) -> Result<Path
     }
 }
 
-/// Ways to write a value at a place.
+/// Returns ways to write a value at a place.
 pub(crate) fn write(
     text: &str,
     document: &Document,
@@ -114,7 +113,7 @@ pub(crate) fn write(
     }
 }
 
-/// Ways to remove the value at a place.
+/// Returns ways to remove the value at a place.
 pub(crate) fn remove(text: &str, document: &Document, place: &PathMatch<'_>) -> Vec<Change> {
     let Some((mapping, entry)) = place.chain.last() else { return Vec::new() };
     let Data::Mapping { flow, entries } = &mapping.data else { return Vec::new() };
@@ -128,7 +127,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Puts a value in the place of another.
+    /// Replaces a value.
     fn replace(&self, entry: &YamlEntry, node: &YamlNode, value: &str) -> Vec<Change> {
         let after_colon = self.after_colon(entry);
         let is_block = matches!(node.data, Data::Scalar { style: Style::Block, .. });
@@ -150,7 +149,7 @@ impl Writer<'_> {
         vec![Change { range, text: format!(" {text}") }]
     }
 
-    /// Fills a section that has no keys: `compression:` alone, or with null.
+    /// Fills a section without keys: `compression:` alone, or with null.
     fn fill(
         &self,
         mapping: &YamlNode,
@@ -174,7 +173,7 @@ impl Writer<'_> {
         changes
     }
 
-    /// Adds a key to a section that has some.
+    /// Adds a key to a section with keys.
     fn insert(
         &self,
         section: &YamlNode,
@@ -204,7 +203,7 @@ impl Writer<'_> {
         changes
     }
 
-    /// Places below `# key: ...`, where a reader would look for the key.
+    /// Returns places below `# key: ...`, where a reader would look for the key.
     fn beside_commented_out(
         &self,
         start: usize,
@@ -223,7 +222,7 @@ impl Writer<'_> {
             })
             .take(MAX_COMMENTED_OUT)
             .map(|comment| {
-                // A section is commented out together with what is in it.
+                // A section is commented out together with its keys.
                 let last = if missing.len() > 1 { self.last_of_run(comment) } else { comment };
                 self.lines_at(self.line_end(last.span.end), missing, value, indent)
             })
@@ -273,7 +272,7 @@ impl Writer<'_> {
         with_comma.into_iter().chain([gone(entry.key_span.start..end)]).collect()
     }
 
-    /// Whole lines for the missing names, put in at the start of a line or at the end of the text.
+    /// Returns whole lines for the missing names, inserted at the start of a line or at the end of the text.
     fn lines_at(&self, at: usize, missing: &[String], value: &str, indent: usize) -> Change {
         let newline = self.newline();
         let before = &self.text[..at];
@@ -304,7 +303,7 @@ impl Writer<'_> {
         if self.text.contains("\r\n") { "\r\n" } else { "\n" }
     }
 
-    /// How far the text indents from one level to the next.
+    /// Returns the indentation per level.
     fn step(&self) -> usize {
         let blocks = self.document.nodes().iter().filter_map(|node| match &node.data {
             Data::Mapping { flow: false, entries } => Some(entries),
@@ -365,7 +364,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The same with the blank lines that a block of text may end in.
+    /// The same including the blank lines that a block of text may end in.
     fn raw_end(&self, entry: &YamlEntry) -> usize {
         let Some(node) = self.document.node(entry.value) else { return entry.key_span.end };
         match &node.data {

@@ -1,6 +1,6 @@
-//! Where values come from, and what is wrong with them: errors that stop, warnings that do not.
+//! The origins of values, and their problems: errors, which stop, and warnings, which do not.
 //!
-//! Every message says where (file and line, variable or flag), which key, what was found and what is allowed.
+//! Every message names the place (file and line, variable or flag), the key, the value found and the allowed values.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::kind::Mismatch;
 use crate::yaml::{MAX_FILE_BYTES, Reason, YamlRefusal};
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ValueOrigin {
     /// The default, from the built-in file.
@@ -17,10 +17,10 @@ pub enum ValueOrigin {
     File {
         /// The file's name in messages.
         name: Arc<str>,
-        /// Line from 1; none when the whole file is meant.
+        /// Line from 1; `None` if the whole file is concerned.
         line: Option<usize>,
     },
-    /// A variable of the environment.
+    /// An environment variable.
     Env {
         /// Name of the variable.
         name: String,
@@ -55,17 +55,17 @@ impl fmt::Display for ValueOrigin {
     }
 }
 
-/// One thing that is wrong.
+/// An error with its origin.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}{kind}", origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default())]
 pub struct ConfigError {
-    /// Where; none when the key or value was handed in directly.
+    /// The origin; `None` if the key or value was passed in directly.
     pub origin: Option<ValueOrigin>,
-    /// What is wrong.
+    /// The error.
     pub kind: ConfigErrorKind,
 }
 
-/// What is wrong.
+/// The kind of an error.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigErrorKind {
@@ -94,7 +94,7 @@ pub enum ConfigErrorKind {
     NotOneSetting {
         /// The key as given.
         key: String,
-        /// Keys that would do.
+        /// Possible keys.
         members: Vec<String>,
     },
     /// A key occurs twice in the same section.
@@ -121,7 +121,7 @@ pub enum ConfigErrorKind {
     NotUtf8 {
         /// Character on the line, from 1.
         column: usize,
-        /// The first byte that does not fit.
+        /// The first invalid byte.
         byte: u8,
     },
     /// The text is UTF-16.
@@ -154,7 +154,7 @@ pub enum ConfigErrorKind {
         /// The tag as written.
         tag: String,
     },
-    /// Aliases that expand to too much.
+    /// Aliases that expand to too many values.
     #[error("the aliases in this file expand to more than {limit} values; write them out")]
     TooManyValues {
         /// The limit.
@@ -163,7 +163,7 @@ pub enum ConfigErrorKind {
     /// A `--set` without an equals sign.
     #[error("expected KEY=VALUE, as in --set compression.threshold=0.6")]
     NotAnAssignment,
-    /// The text cannot be changed without changing something else.
+    /// The text cannot be changed without affecting something else.
     #[error("{key} cannot be changed: {reason}; edit the file by hand")]
     CannotEdit {
         /// Full key.
@@ -210,7 +210,7 @@ impl ConfigErrorKind {
     }
 }
 
-/// Everything that is wrong, and what would have been worth a note besides. Never empty.
+/// All errors, and the warnings. Never empty.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}", lines(errors))]
 pub struct ConfigErrors {
@@ -235,12 +235,12 @@ fn lines(errors: &[ConfigError]) -> String {
     lines.join("\n")
 }
 
-/// Something worth a note that does not stop anything.
+/// A problem that does not stop anything.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Warning {
     /// The file, variable or flag it comes from.
     pub origin: ValueOrigin,
-    /// What to look at.
+    /// The problem.
     pub kind: WarningKind,
 }
 
@@ -255,25 +255,25 @@ pub enum WarningKind {
         /// The most similar key, if one is similar.
         nearest: Option<String>,
     },
-    /// Levels joined by a dot where YAML wants them nested; it is ignored.
+    /// Levels joined by a dot where YAML requires nesting; it is ignored.
     DottedKey {
         /// The section it belongs into.
         section: String,
         /// The key there.
         name: String,
     },
-    /// The key has another name now; the value is used.
+    /// The key has a new name; the value is used.
     OldName {
         /// The name used.
         old: String,
-        /// The name today.
+        /// The current name.
         new: String,
     },
-    /// The same setting is given under its old and its present name; the old one is ignored.
+    /// The same setting is given under its old and its current name; the old one is ignored.
     OldNameIgnored {
         /// The name used.
         old: String,
-        /// The name today.
+        /// The current name.
         new: String,
     },
     /// A setting of Hermes that has no meaning here; it is ignored.
@@ -326,8 +326,8 @@ impl fmt::Display for Warning {
 }
 
 impl Warning {
-    /// Warnings as lines to print. Keys that resemble none of ours, of which a file written for another program
-    /// can hold dozens, share one line per file.
+    /// Formats warnings as lines. Unknown keys without a similar one, of which a file for another program may have dozens, share one line
+    /// per file.
     pub fn lines(warnings: &[Warning]) -> Vec<String> {
         const MAX_NAMED: usize = 20;
         let mut lines = Vec::new();
@@ -368,7 +368,7 @@ fn did_you_mean(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|key| format!("; did you mean {key}?")).unwrap_or_default()
 }
 
-/// A key fit for a message: on one line, of bounded length.
+/// Formats a key for a message: on one line, of bounded length.
 pub(crate) fn show_key(key: &str) -> String {
     const MAX_SHOWN_CHARS: usize = 120;
     if key.is_empty() {

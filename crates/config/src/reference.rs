@@ -1,4 +1,4 @@
-//! The commented default file: the reference that people read and the source of every default.
+//! The commented default file: the reference for readers and the source of every default.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -14,13 +14,13 @@ const TEXT: &str = include_str!("../default.yaml");
 const NAME: &str = "default.yaml";
 
 impl Settings {
-    /// The commented default file, as documentation or to start one's own from.
+    /// Returns the commented default file, as documentation or as a template.
     pub fn default_file() -> &'static str {
         TEXT
     }
 }
 
-/// The comment above a key or section in the default file.
+/// Returns the comment above a key or section in the default file.
 pub(crate) fn describe(key: &str) -> Option<&'static str> {
     static DESCRIPTIONS: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
         let mut descriptions = HashMap::new();
@@ -40,7 +40,7 @@ fn collect(document: &Document, path: &str, node: &YamlNode, descriptions: &mut 
         let key = join(path, &entry.key);
         let mut lines = Vec::new();
         let mut line = entry.key_line;
-        // Upwards from the key, as long as there is a comment on every line.
+        // Upwards from the key, as long as each line is a comment.
         while let Some(comment) = document.comments.iter().find(|comment| comment.line + 1 == line) {
             lines.push(comment.text.trim_start_matches('#').strip_prefix(' ').unwrap_or_default());
             line = comment.line;

@@ -1,4 +1,4 @@
-//! The default file and the code must agree: same keys, same ranges, every key explained.
+//! Tests that the default file and the code agree: same keys, same ranges, every key described.
 
 use super::*;
 use crate::keys::{self, LeafShape};

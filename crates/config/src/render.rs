@@ -1,11 +1,11 @@
-//! Writing a value as YAML that every reader takes for the same value.
+//! Writes a value as YAML that every parser reads as the same value.
 
 use crate::datum::Datum;
 use crate::kind::parse_number;
 use crate::yaml::{Style, is_null_word};
 
-/// A value as it is written into a file. `typed` is what the person typed, which keeps `0.60` as it is;
-/// `previous` is how the value it replaces was written.
+/// Returns a value as it is written into a file. `typed` is the user's text, which preserves `0.60`; `previous` is the style of the
+/// replaced value.
 pub(crate) fn scalar(datum: &Datum, typed: &str, previous: Option<Style>) -> String {
     match datum {
         Datum::Absent => "null".to_owned(),
@@ -23,7 +23,7 @@ pub(crate) fn scalar(datum: &Datum, typed: &str, previous: Option<Style>) -> Str
     }
 }
 
-/// Text, in the quotes it had before, or in those it needs.
+/// Returns a text in its previous quotes, or in those it needs.
 pub(crate) fn text(text: &str, previous: Option<Style>) -> String {
     let can_be_single = !text.chars().any(char::is_control);
     match previous {
@@ -50,8 +50,7 @@ fn double_quoted(text: &str) -> String {
     quoted
 }
 
-/// Whether a text can stand without quotes, in lists and braces too, and is not taken for something else by a
-/// reader of any YAML version.
+/// Whether a text is valid without quotes, also in lists and braces, and is not parsed as something else in any YAML version.
 fn is_safe_plain(text: &str) -> bool {
     const WORDS_WITH_MEANING: [&str; 8] = ["true", "false", "yes", "no", "on", "off", "y", "n"];
     text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/')

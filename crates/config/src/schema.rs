@@ -1,8 +1,8 @@
-//! How settings are declared: one line a key, from which struct, shape and reading follow.
+//! The declaration of settings: one line per key, from which struct, schema and parsing follow.
 //!
-//! `section!` turns a list of `name: Type = rule` into a struct and its [`SchemaSection`] implementation. The rule
-//! carries the type it yields, so a field and its check cannot disagree. To add a key: declare it in
-//! `settings.rs` and describe it in `default.yaml`; a test names whatever was forgotten.
+//! `section!` turns a list of `name: Type = rule` into a struct and its [`SchemaSection`] implementation. The rule has the type of its
+//! value, so a field and its check cannot disagree. To add a key: declare it in `settings.rs` and describe it in `default.yaml`; a test
+//! reports what is missing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,13 +33,13 @@ pub(crate) type Values = BTreeMap<String, Datum>;
 
 /// A struct of settings.
 pub(crate) trait SchemaSection: Sized {
-    /// Its keys, in the order they are shown.
+    /// Returns its keys, in display order.
     fn members() -> Vec<SchemaMember>;
-    /// The struct from resolved values; an error is the key that has none of its kind.
+    /// Builds the struct from resolved values; the error is the key without a valid value.
     fn build(path: &str, values: &Values) -> Result<Self, String>;
 }
 
-/// A word out of a fixed few.
+/// A fixed set of words.
 pub(crate) trait AllowedWords: FromDatum {
     const WORDS: &'static [&'static str];
 }
@@ -133,8 +133,8 @@ pub(crate) fn nested<S: SchemaSection>() -> ValueRule<S> {
     ValueRule { shape: KeyShape::Section(S::members()), build: S::build }
 }
 
-/// Any number of named entries of the same members. They start out empty, so every member must do without a
-/// value: an optional one, or text.
+/// Any number of named entries with the same members. They are initially empty, so every member must allow an absent value: an optional
+/// one, or text.
 pub(crate) fn entries<S: SchemaSection>() -> ValueRule<BTreeMap<String, S>> {
     ValueRule { shape: KeyShape::Entries(S::members()), build: build_entries }
 }
@@ -152,7 +152,7 @@ fn build_entries<S: SchemaSection>(path: &str, values: &Values) -> Result<BTreeM
     Ok(built)
 }
 
-/// The name in `prefix` + name + `.member`. Names may hold dots; members never do.
+/// Returns the name in `prefix` + name + `.member`. Names may contain dots; members never do.
 pub(crate) fn entry_name<'a>(key: &'a str, prefix: &str) -> Option<&'a str> {
     key.strip_prefix(prefix)?.rsplit_once('.').map(|(name, _)| name)
 }
@@ -194,7 +194,7 @@ macro_rules! choices {
         }
 
         impl $name {
-            /// The word it is written as.
+            /// Returns the word for it.
             pub fn as_str(self) -> &'static str {
                 match self { $( Self::$variant => $word, )* }
             }

@@ -1,4 +1,4 @@
-//! The settings: every key with its type and range. What each is for, and its default, is in `default.yaml`.
+//! The settings: every key with its type and range. Descriptions and defaults are in `default.yaml`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,79 +12,79 @@ use crate::schema::{
 section! {
     /// Every setting.
     Settings {
-        /// When a conversation is compacted, and how much of it stays.
+        /// When a conversation is compacted, and how much remains unchanged.
         compression: CompressionSettings = nested(),
-        /// Models for work on the side.
+        /// Models for auxiliary work.
         auxiliary: AuxiliarySettings = nested(),
-        /// What is done to save money.
+        /// Means of saving money.
         economy: EconomySettings = nested(),
-        /// How long the provider is asked to keep the prompt.
+        /// The requested lifetime of cached prompts.
         prompt_caching: PromptCachingSettings = nested(),
-        /// What decides about the context.
+        /// The context engine.
         context: ContextSettings = nested(),
         /// The lossless engine and its tools.
         lcm: LcmSettings = nested(),
-        /// How what was compacted is found again.
+        /// Finding compacted messages again.
         recall: RecallSettings = nested(),
-        /// The model that does the work.
+        /// The main model.
         model: ModelSettings = nested(),
-        /// What must not get out.
+        /// Protection of secrets.
         security: SecuritySettings = nested(),
-        /// How much of what tools return goes to the model.
+        /// Limits of tool output sent to the model.
         tool_output: ToolOutputSettings = nested(),
-        /// Where the record is.
+        /// The location of the record.
         store: StoreSettings = nested(),
-        /// The server that other agents talk to.
+        /// The server for other agents.
         gateway: GatewaySettings = nested(),
     }
 }
 
 section! {
-    /// When a conversation is compacted, and how much of it stays.
+    /// When a conversation is compacted, and how much remains unchanged.
     CompressionSettings {
-        /// Whether compaction happens on its own.
+        /// Whether compaction is automatic.
         enabled: bool = switch(),
         /// Share of the window at which compaction starts.
         threshold: f64 = number(0.05, 1.0),
-        /// Tokens at which compaction starts, if that is sooner.
+        /// Tokens at which compaction starts, if less.
         threshold_tokens: Option<u64> = optional(tokens()),
         /// Thresholds for some models, by pattern; see [`CompressionSettings::for_model`].
         models: BTreeMap<String, ModelThreshold> = entries(),
-        /// Share of the threshold that the tail may take up, as configured; clamped where it is used.
+        /// The tail's share of the threshold, as configured; clamped where it is used.
         target_ratio: f64 = number(0.0, 1.0),
-        /// Tokens that head, notes and tail have together after a compaction.
+        /// Tokens of head, notes and tail together after a compaction.
         target_tokens: Option<u64> = optional(tokens()),
-        /// Newest messages that stay as they are.
+        /// Number of newest messages that remain unchanged.
         protect_last_n: usize = count(0, 10_000),
-        /// First messages that stay as they are.
+        /// Number of first messages that remain unchanged.
         protect_first_n: usize = count(0, 1_000),
-        /// Old tool results longer than this become one line.
+        /// Old tool results longer than this are reduced to one line.
         prune_min_chars: usize = count(0, 1_000_000),
         /// Length to which strings in old tool-call arguments are cut.
         argument_max_chars: usize = count(20, 1_000_000),
         /// Share of the window at which a conversation is compacted before an agent runs.
         hygiene_ratio: f64 = number(0.1, 0.99),
-        /// Whether a failed summary leaves the conversation as it is.
+        /// Whether a failed summary leaves the conversation unchanged.
         abort_on_summary_failure: bool = switch(),
         /// Whether the threshold is raised for GPT-5.x models of a Codex subscription.
         codex_gpt55_autoraise: bool = switch(),
-        /// Whether notes for memory are chosen by a model when the terminal agent's conversation is compacted.
+        /// Whether a model chooses notes for memory when the terminal agent's conversation is compacted.
         save_memory: bool = switch(),
     }
 }
 
 section! {
-    /// Thresholds for models that fit a pattern.
+    /// Thresholds for models that match a pattern.
     ModelThreshold {
         /// Share of the window at which compaction starts.
         threshold: Option<f64> = optional(number(0.05, 1.0)),
-        /// Tokens at which compaction starts, if that is sooner.
+        /// Tokens at which compaction starts, if less.
         threshold_tokens: Option<u64> = optional(tokens()),
     }
 }
 
 section! {
-    /// Models for work on the side.
+    /// Models for auxiliary work.
     AuxiliarySettings {
         /// The model that writes summaries.
         compression: SummaryModelSettings = nested(),
@@ -98,41 +98,41 @@ section! {
         provider: String = text(),
         /// Its name; empty or `main` for the model of the conversation.
         model: String = text(),
-        /// Where it is served; empty for the usual address.
+        /// Its address; empty for the default one.
         base_url: String = address(),
         /// The wire format of its requests.
         wire: WireChoice = choice(),
-        /// The key to it.
+        /// Its API key.
         api_key: Secret = secret(),
         /// The environment variable with the key.
         api_key_env: String = variable(),
         /// Its window in tokens.
         context_length: Option<u64> = optional(tokens()),
-        /// How long it may keep silent.
+        /// How long it may be silent.
         timeout: Duration = seconds(1.0, 3600.0),
-        /// Models to be asked when this one cannot write a summary, in this order.
+        /// Models to call if this one cannot write a summary, in this order.
         fallbacks: String = text(),
     }
 }
 
 section! {
-    /// What is done to save money.
+    /// Means of saving money.
     EconomySettings {
-        /// How much of it.
+        /// The mode, which sets the following switches.
         mode: EconomyMode = choice(),
-        /// Whether compaction is decided in money; none for what the mode does, here and below.
+        /// Whether costs decide about compaction; `None` for the mode's choice, here and below.
         compaction: Option<bool> = optional(switch()),
         /// Whether a conversation is compacted before its next call once its cached prompt has expired.
         cold_cache: Option<bool> = optional(switch()),
         /// Whether tool results are shortened before they are first sent.
         tool_results: Option<bool> = optional(switch()),
-        /// Whether tool definitions that are not needed leave the prompt.
+        /// Whether tool definitions that are not needed are left out of the prompt.
         tools: Option<bool> = optional(switch()),
-        /// Whether the provider loads definitions by reference; none for what is known of it.
+        /// Whether the provider loads definitions by reference; `None` if known from the provider and model.
         tool_references: Option<bool> = optional(switch()),
         /// Other modes for some clients, by the name of the program.
         clients: BTreeMap<String, EconomyOverride> = entries(),
-        /// Other modes for the holders of some access tokens, by the name of the token.
+        /// Other modes for some access tokens, by the name of the token.
         tokens: BTreeMap<String, EconomyOverride> = entries(),
     }
 }
@@ -146,19 +146,19 @@ section! {
 }
 
 choices! {
-    /// How much is done to save money.
+    /// The extent of saving money.
     EconomyMode {
         /// Nothing beyond compaction by the window.
         Off = "off",
-        /// The content of requests stays as it is.
+        /// Means that leave the content of requests unchanged.
         Balanced = "balanced",
-        /// Everything.
+        /// All means.
         Thrift = "thrift",
     }
 }
 
 section! {
-    /// How long the provider is asked to keep the prompt.
+    /// The requested lifetime of cached prompts.
     PromptCachingSettings {
         /// Lifetime of a cached prefix.
         cache_ttl: CacheTtl = choice(),
@@ -178,11 +178,11 @@ choices! {
 }
 
 section! {
-    /// What decides about the context.
+    /// The context engine.
     ContextSettings {
         /// Name of the engine.
         engine: String = name(),
-        /// The engine that is used when that one does not answer.
+        /// The engine that is used if that one does not answer.
         fallback: EngineFallback = choice(),
     }
 }
@@ -192,31 +192,31 @@ section! {
     LcmSettings {
         /// Tokens of the messages that one leaf replaces.
         chunk_tokens: usize = count(200, 10_000_000),
-        /// Nodes that are condensed into one.
+        /// Number of nodes that are combined into one.
         fan_in: usize = count(2, 32),
-        /// Room for all nodes of a view; none for what a summary of the compressor may have.
+        /// Tokens of all nodes of a view; `None` for the compressor's limit of a summary.
         nodes_tokens: Option<u64> = optional(tokens()),
-        /// Share of that room for nodes of earlier compactions, in per cent.
+        /// Percentage of that limit for nodes of earlier compactions.
         older_percent: usize = count(5, 90),
-        /// Share of that room that a condensed node may have, in per cent.
+        /// Percentage of that limit for a combined node.
         condensed_percent: usize = count(1, 50),
-        /// Tokens one expansion shows at most.
+        /// The maximum tokens of one expansion.
         expand_tokens: usize = count(200, 1_000_000),
-        /// Hits one search shows at most.
+        /// The maximum hits of one search.
         grep_hits: usize = count(1, 500),
-        /// Tokens of originals a question is answered from.
+        /// The maximum tokens of originals from which a question is answered.
         query_tokens: usize = count(1_000, 1_000_000),
-        /// Tokens the answer to a question may have.
+        /// The maximum tokens of the answer to a question.
         answer_tokens: usize = count(100, 32_000),
     }
 }
 
 section! {
-    /// How what was compacted is found again.
+    /// Finding compacted messages again.
     RecallSettings {
-        /// Whether passages about a new message of the user are sent along with it after a compaction.
+        /// Whether matching passages are sent along with a new message of the user after a compaction.
         automatic: bool = switch(),
-        /// Tokens they may have together.
+        /// The maximum tokens of these passages together.
         automatic_tokens: usize = count(50, 20_000),
         /// The model for search by meaning.
         embeddings: EmbeddingSettings = nested(),
@@ -226,15 +226,15 @@ section! {
 section! {
     /// The model for search by meaning: at an endpoint or in a file, or none.
     EmbeddingSettings {
-        /// Where it is served; empty for none.
+        /// Its address; empty for none.
         base_url: String = address(),
         /// Its name there.
         model: String = text(),
-        /// The key to it.
+        /// Its API key.
         api_key: Secret = secret(),
         /// The environment variable that holds the key.
         api_key_env: String = variable(),
-        /// How long a question is waited for.
+        /// The time limit of a query.
         timeout: Duration = seconds(0.1, 60.0),
         /// Dollars per million tokens.
         price_per_million: Option<f64> = optional(number(0.0, 1_000.0)),
@@ -246,7 +246,7 @@ section! {
 }
 
 choices! {
-    /// The engine that is used when the chosen one does not answer.
+    /// The engine that is used if the chosen one does not answer.
     EngineFallback {
         /// None: the conversation continues without a compaction, and the user is told.
         Nobody = "none",
@@ -256,17 +256,17 @@ choices! {
 }
 
 section! {
-    /// The model that does the work.
+    /// The main model.
     ModelSettings {
         /// Its name; empty for the one the request names.
         default: String = text(),
         /// The provider, or `auto`.
         provider: String = text(),
-        /// Where it is served; empty for the usual address.
+        /// Its address; empty for the default one.
         base_url: String = address(),
-        /// The wire it is asked on.
+        /// The wire format of its requests.
         wire: WireChoice = choice(),
-        /// The key to it.
+        /// Its API key.
         api_key: Secret = secret(),
         /// The environment variable that holds the key.
         api_key_env: String = variable(),
@@ -274,11 +274,11 @@ section! {
         context_length: Option<u64> = optional(tokens()),
         /// The longest answer in tokens.
         max_tokens: Option<u64> = optional(tokens()),
-        /// Requests its server works on at once; none to find out or assume it.
+        /// Number of requests that its server processes at once; `None` to detect or assume it.
         parallel_requests: Option<usize> = optional(count(1, 1_000)),
         /// Windows of some models, by pattern; see [`ModelSettings::for_model`].
         models: BTreeMap<String, ModelWindow> = entries(),
-        /// Models to be asked when this one cannot answer, in this order.
+        /// Models to call if this one cannot answer, in this order.
         fallbacks: String = text(),
     }
 }
@@ -294,7 +294,7 @@ section! {
 choices! {
     /// The wire format of requests to a model.
     WireChoice {
-        /// Whichever the provider speaks best.
+        /// The provider's preferred format.
         Auto = "auto",
         /// Chat Completions.
         Chat = "chat",
@@ -306,7 +306,7 @@ choices! {
 }
 
 section! {
-    /// What must not get out.
+    /// Protection of secrets.
     SecuritySettings {
         /// Whether secrets are replaced in summaries.
         redact_secrets: bool = switch(),
@@ -314,37 +314,37 @@ section! {
 }
 
 section! {
-    /// How much of what tools return goes to the model.
+    /// Limits of tool output sent to the model.
     ToolOutputSettings {
         /// The longest single result.
         result_max_chars: usize = count(1_000, 100_000_000),
         /// All results of one step together.
         step_max_chars: usize = count(1_000, 100_000_000),
-        /// The size of the excerpt of a result that was set aside, in characters.
+        /// The length of the excerpt of a result that was stored as an artifact, in characters.
         preview_chars: usize = count(0, 100_000),
     }
 }
 
 section! {
-    /// Where the record is.
+    /// The location of the record.
     StoreSettings {
         /// The address of a PostgreSQL database; empty for the file in the home directory.
         url: String = database(),
-        /// Connections to that database that a process makes at most.
+        /// The maximum number of connections to that database per process.
         connections: usize = count(1, 1_000),
-        /// The address of the same database without a pooler between, to hear of changes at once; empty to look for them.
+        /// The address of the same database without a pooler, for notifications of changes; empty to poll for them.
         direct_url: String = database(),
-        /// Where large texts are; empty for the folder beside the file, or the database.
+        /// The location of large texts; empty for the folder beside the file, or the database.
         artifacts: String = text(),
-        /// How long conversations stay.
+        /// How long conversations are stored.
         retention: RetentionSettings = nested(),
     }
 }
 
 section! {
-    /// How long conversations stay after the last thing was said in them.
+    /// How long conversations are stored after their last message.
     RetentionSettings {
-        /// Days; without them for ever.
+        /// Days; `None` for no limit.
         days: Option<u64> = optional(days()),
         /// The same for some owners.
         owners: BTreeMap<String, OwnerRetention> = entries(),
@@ -352,31 +352,31 @@ section! {
 }
 
 section! {
-    /// How long conversations of one owner stay.
+    /// How long conversations of one owner are stored.
     OwnerRetention {
-        /// Days; without them for ever.
+        /// Days; `None` for no limit.
         days: Option<u64> = optional(days()),
     }
 }
 
 section! {
-    /// The server that other agents talk to.
+    /// The server for other agents.
     GatewaySettings {
-        /// Where it listens.
+        /// The address it listens on.
         bind: String = text(),
         /// The upstreams by name, in the order of the names.
         upstreams: BTreeMap<String, GatewayUpstream> = entries(),
-        /// Paths of providers that access tokens may use under the operator's key, beside those that are built in.
+        /// Paths of providers that access tokens may use with the operator's key, in addition to the built-in ones.
         tenant_paths: String = text(),
-        /// Whether programs of every user of the machine are served as long as there are no tokens.
+        /// Whether programs of all users of the machine are served while there are no tokens.
         any_user: bool = switch(),
-        /// Whether models receive tools to look up what was compacted.
+        /// Whether models get tools for looking up compacted messages.
         recall: bool = switch(),
-        /// How often a model may use them before it answers.
+        /// The maximum rounds of tool use before the model answers.
         recall_rounds: usize = count(1, 100),
-        /// How much it may read with them before it answers.
+        /// The maximum tokens read with these tools before the model answers.
         recall_tokens: usize = count(1_000, 10_000_000),
-        /// Whether long tool results are set aside here too.
+        /// Whether the gateway stores long tool results as artifacts.
         tool_budget: bool = switch(),
         /// Whether a request is refused when it cannot be recorded.
         require_record: bool = switch(),
@@ -384,51 +384,51 @@ section! {
         max_body_bytes: usize = count(1_024, 1_073_741_824),
         /// How long a stream may be silent before it is cut.
         stall_seconds: Option<usize> = optional(count(1, 86_400)),
-        /// The form of the log.
+        /// The format of the log.
         log: LogForm = choice(),
-        /// The file with the certificate; without one, no TLS is spoken.
+        /// The certificate file; empty for no TLS.
         tls_cert: String = text(),
-        /// The file with its key.
+        /// The file with its private key.
         tls_key: String = text(),
         /// The address to which traces are sent, if any.
         traces_url: String = address(),
-        /// The keys that seal what clients keep, the same on all gateways with one record.
+        /// The keys that encrypt values stored by clients, the same on all gateways with one record.
         seal_keys: Secret = secret(),
-        /// How long a gateway that is to stop says that it is not ready before it takes no more connections.
+        /// How long a stopping gateway reports that it is not ready before it refuses new connections.
         drain_seconds: usize = count(0, 3_600),
-        /// How long it then waits for answers that have begun.
+        /// How long it then waits for running answers.
         stop_seconds: usize = count(1, 86_400),
     }
 }
 
 choices! {
-    /// The form of a log.
+    /// The format of the log.
     LogForm {
         /// Lines of text.
         Text = "text",
-        /// An object a line, for programs.
+        /// A JSON object per line, for programs.
         Json = "json",
     }
 }
 
 section! {
-    /// A server that answers for the gateway.
+    /// An upstream of the gateway.
     GatewayUpstream {
-        /// Where it is.
+        /// Its address.
         base_url: Option<String> = optional(address()),
-        /// The wires it speaks, separated by commas; what its address is known for without it.
+        /// Its wire formats, separated by commas; by default those known for its address.
         wires: Option<String> = optional(text()),
-        /// The models it serves, as patterns separated by commas; all without it.
+        /// Its models, as patterns separated by commas; by default all.
         models: Option<String> = optional(text()),
-        /// The environment variable that holds its key; the client's own is passed on without it.
+        /// The environment variable with its key; by default the client's own key is passed on.
         api_key_env: Option<String> = optional(variable()),
-        /// Requests it works on at once; none to find out or assume it.
+        /// Number of requests that it processes at once; `None` to detect or assume it.
         parallel_requests: Option<usize> = optional(count(1, 1_000)),
     }
 }
 
 impl EconomySettings {
-    /// The mode of a client with an access token, by its name: that of the token counts before that of the client.
+    /// Returns the mode for a client and its access token, by name: the token's takes precedence over the client's.
     #[must_use]
     pub fn mode_for(&self, client: &str, token: Option<&str>) -> EconomyMode {
         let of_token = token.and_then(|token| self.tokens.get(token)?.mode);
@@ -437,15 +437,15 @@ impl EconomySettings {
 }
 
 impl CompressionSettings {
-    /// The pattern of `models` that fits a model, and its thresholds. A pattern with `*` must fit the whole
-    /// name, one without may stand anywhere in it; the longest wins, and of equal ones the first.
+    /// Returns the pattern of `models` that matches a model, with its thresholds. A pattern with `*` must match the whole name, one without
+    /// may occur anywhere in it; the longest is used, and of equal ones the first.
     pub fn for_model(&self, model: &str) -> Option<(&str, &ModelThreshold)> {
         best_fit(&self.models, model)
     }
 }
 
 impl ModelSettings {
-    /// The pattern of `models` that fits a model, and its window; found as [`CompressionSettings::for_model`] does.
+    /// Returns the pattern of `models` that matches a model, with its window; found as in [`CompressionSettings::for_model`].
     pub fn for_model(&self, model: &str) -> Option<(&str, &ModelWindow)> {
         best_fit(&self.models, model)
     }
@@ -462,15 +462,14 @@ fn best_fit<'a, V>(entries: &'a BTreeMap<String, V>, model: &str) -> Option<(&'a
         .map(|(pattern, value)| (pattern.as_str(), value))
 }
 
-/// Whether a pattern of a model's name fits a name, in any case. One with `*` must fit the whole name, one without may
-/// stand anywhere in it.
+/// Whether a pattern matches a model's name, ignoring case. One with `*` must match the whole name, one without may occur anywhere in it.
 #[must_use]
 pub fn model_fits(pattern: &str, model: &str) -> bool {
     fits(&pattern.to_lowercase(), &model.to_lowercase())
 }
 
-/// Whether a pattern fits a name. Each piece between stars is taken at its first place after the one before,
-/// which is enough as stars fit anything.
+/// Whether a pattern matches a name. Each piece between stars is matched at its first occurrence, which suffices because stars match
+/// anything.
 fn fits(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return name.contains(pattern) };
     let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));

@@ -1,4 +1,4 @@
-//! Choosing the thresholds of a model by its name.
+//! Tests of choosing the thresholds of a model by its name.
 
 use crate::Loader;
 

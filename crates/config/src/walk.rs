@@ -1,7 +1,7 @@
-//! Reading a YAML tree against the schema: every value checked, every oddity noted with its line.
+//! Reads a YAML tree by the schema: every value is checked, every problem recorded with its line.
 //!
-//! The walk is led by the schema, not by the text: sections we do not know are noted and not entered. Visits
-//! are counted, because aliases can expand a small text to a great many values.
+//! The schema leads, not the text: unknown sections are reported and not entered. Visits are counted, because aliases can expand a small
+//! text to very many values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::problem::{ConfigError, ConfigErrorKind, ValueOrigin, Warning, Warning
 use crate::schema::{KeyShape, SchemaMember, join};
 use crate::yaml::{Data, Document, Style, YamlEntry, YamlNode};
 
-/// Values visited at most in one text.
+/// The maximum number of values visited in one text.
 const MAX_VISITS: usize = 100_000;
-/// Misspelt keys that get a suggestion; comparing is the costliest part of reading a file of nonsense.
+/// The maximum number of misspelt keys with a suggestion; comparing is the most expensive part of reading an invalid file.
 const MAX_SUGGESTIONS: usize = 200;
 
 /// A value for a key.
@@ -24,7 +24,7 @@ pub(crate) struct SettingAssignment {
     pub(crate) key: String,
     pub(crate) datum: Datum,
     pub(crate) origin: ValueOrigin,
-    /// The old name it was given under.
+    /// The old name under which it was given.
     pub(crate) old_name: Option<String>,
 }
 
@@ -36,11 +36,11 @@ pub(crate) struct Layer {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Where the text comes from that is walked.
+/// The origin of the text.
 pub(crate) enum TextSource<'a> {
-    /// A file: lines count, and text may name variables.
+    /// A file: lines are reported, and text may name variables.
     File { name: Arc<str>, variables: &'a HashMap<String, String> },
-    /// A value from elsewhere that happens to be YAML.
+    /// A value from elsewhere in YAML syntax.
     Inline(ValueOrigin),
 }
 
@@ -105,7 +105,7 @@ impl<'a> Walker<'a> {
         self.layer.warnings.push(Warning { origin, kind });
     }
 
-    /// Counts a visit; false when there have been too many.
+    /// Counts a visit; returns `false` if there have been too many.
     fn may_visit(&mut self, line: usize) -> bool {
         self.visits += 1;
         if self.visits == MAX_VISITS + 1 {
@@ -183,7 +183,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A name must be something one can point at.
+    /// Whether a name can be shown in messages.
     fn is_entry_name(&mut self, key: &str, entry: &YamlEntry) -> bool {
         const MAX_NAME_CHARS: usize = 200;
         let is_fine = !entry.key.trim().is_empty()
@@ -200,7 +200,7 @@ impl<'a> Walker<'a> {
         is_fine
     }
 
-    /// A key that is in no section of ours.
+    /// Reports an unknown key.
     fn stranger(
         &mut self,
         path: &str,
@@ -255,7 +255,7 @@ impl<'a> Walker<'a> {
         kind: ValueKind,
         old_name: Option<&str>,
     ) {
-        // The key as written is what the reader of a message can find.
+        // Messages show the key as written, so that it can be found.
         let written = old_name.unwrap_or(key);
         let Data::Scalar { text, style } = &node.data else {
             let mismatch =
@@ -291,8 +291,8 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// Replaces every `${NAME}` by the variable of that name; also the names that are not set. Stops at a length
-/// that no setting may have, so that a variable named many times over cannot fill the memory.
+/// Replaces every `${NAME}` by that variable; also returns the names that are not set. Stops at the maximum length of a value, so that
+/// repeated variables cannot fill the memory.
 fn expand(text: &str, variables: &HashMap<String, String>) -> (String, Vec<String>) {
     let mut expanded = String::new();
     let mut missing = Vec::new();

@@ -1,8 +1,8 @@
-//! The window that `model.context_length` sets: how large, where it was set, and for which models it counts.
+//! The window set by `model.context_length`: its size, origin, and the models it applies to.
 //!
-//! The rule: a window given on the command line counts for every model of that run. One in a file or the environment is
-//! the window of the model in `model.default`; without `model.default` it counts for every model at the configured
-//! endpoint. `model.models` sets the windows of other models.
+//! A window given on the command line applies to every model of that run. One in a file or the environment is the window of the model in
+//! `model.default`; without `model.default` it applies to every model at the configured endpoint. `model.models` sets the windows of other
+//! models.
 
 use crate::datum::Datum;
 use crate::loader::Loaded;
@@ -11,30 +11,30 @@ use crate::settings::Settings;
 
 const KEY: &str = "model.context_length";
 
-/// A window that was set.
+/// A configured window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowSetting {
     /// The window in tokens.
     pub tokens: u64,
-    /// Where it was set, to be written after the value: `configured by --set`, `configured in config.yaml:3`.
+    /// Its origin, as text to follow the value: `configured by --set`, `configured in config.yaml:3`.
     pub origin: String,
-    /// The models it counts for.
+    /// The models it applies to.
     pub scope: WindowScope,
 }
 
-/// The models a window counts for.
+/// The models that a window applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WindowScope {
-    /// Every model that the command uses, wherever it is served.
+    /// Every model that the command uses, at any endpoint.
     Run,
-    /// Every model at the endpoint that is configured.
+    /// Every model at the configured endpoint.
     Endpoint,
     /// One model only.
     Model(String),
 }
 
 impl WindowSetting {
-    /// The window of the settings, where the layer it was set in is unknown.
+    /// Returns the window in the settings, without knowledge of its layer.
     #[must_use]
     pub fn of(settings: &Settings) -> Option<Self> {
         let scope = Self::scope_of(settings);
@@ -42,7 +42,7 @@ impl WindowSetting {
         Some(Self { tokens, origin: "configured".to_owned(), scope })
     }
 
-    /// Whether it counts for a model at the configured endpoint. A maker's prefix (`openai/gpt-5`) is part of no name.
+    /// Whether it applies to a model at the configured endpoint. A maker's prefix (`openai/gpt-5`) is ignored.
     #[must_use]
     pub fn counts_for(&self, model: &str) -> bool {
         match &self.scope {
@@ -60,7 +60,7 @@ impl WindowSetting {
 }
 
 impl Loaded {
-    /// The window that `model.context_length` sets, if it is set.
+    /// Returns the window set by `model.context_length`, if any.
     #[must_use]
     pub fn window_setting(&self) -> Option<WindowSetting> {
         let value = self.values.iter().find(|value| value.key == KEY)?;
@@ -76,7 +76,7 @@ impl Loaded {
     }
 }
 
-/// A model's name without the maker before it.
+/// Returns a model's name without its maker.
 fn bare_name(model: &str) -> &str {
     let model = model.trim();
     model.rsplit('/').next().unwrap_or(model)

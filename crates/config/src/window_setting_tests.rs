@@ -1,4 +1,4 @@
-//! For which models a configured window counts.
+//! Tests of the models that a configured window applies to.
 
 use super::*;
 use crate::loader::Loader;

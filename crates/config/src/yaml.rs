@@ -1,8 +1,8 @@
-//! YAML text as a tree that remembers where everything stood.
+//! YAML text as a tree with the position of every value.
 //!
-//! The only module that knows the YAML parser. It refuses what a settings file has no use for (several
-//! documents, lists as keys, merge keys, foreign tags, a key twice) and bounds size and nesting. Aliases
-//! point into the tree instead of being copied, so a few lines cannot grow into gigabytes.
+//! The only module that uses the YAML parser. It refuses what settings do not need (several documents, lists as keys, merge keys, foreign
+//! tags, duplicate keys) and limits size and nesting. Aliases point into the tree instead of being copied, so a few lines cannot grow into
+//! gigabytes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,11 +11,11 @@ use granit_parser::{
     ErrorKind as ParserErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle,
 };
 
-/// The largest file accepted, far beyond any settings written by hand. A reader of a file can stop one byte later.
+/// The maximum file size, far beyond any settings written by hand. A reader of a file can stop one byte later.
 pub(crate) const MAX_FILE_BYTES: usize = 1024 * 1024;
-/// How deep sections and lists may be nested.
+/// The maximum nesting of sections and lists.
 const MAX_DEPTH: usize = 64;
-/// Comment lines in a row; every line of the largest file may be one.
+/// The maximum number of consecutive comment lines; every line of the largest file may be one.
 const MAX_COMMENTS: usize = MAX_FILE_BYTES;
 
 /// The index of a node in its document.
@@ -27,8 +27,7 @@ pub(crate) struct NodeId(usize);
 pub(crate) struct YamlNode {
     /// Line of its first character, from 1.
     pub(crate) line: usize,
-    /// Its bytes in the text, without anchor and tag. Empty for a value that was left out. A block mapping
-    /// or list has the empty span at its start.
+    /// Its bytes in the text, without anchor and tag. Empty for an omitted value. A block mapping or list has an empty span at its start.
     pub(crate) span: Range<usize>,
     /// Whether an anchor (`&name`) or a tag (`!!str`) precedes it.
     pub(crate) has_properties: bool,
@@ -61,7 +60,7 @@ pub(crate) struct YamlEntry {
     pub(crate) key: String,
     pub(crate) key_span: Range<usize>,
     pub(crate) key_line: usize,
-    /// Characters before the key on its line.
+    /// Number of characters before the key on its line.
     pub(crate) key_column: usize,
     pub(crate) value: NodeId,
 }
@@ -85,7 +84,7 @@ pub(crate) struct Document {
 /// Why a text is not a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct YamlRefusal {
-    /// Line from 1; none when the whole file is meant.
+    /// Line from 1; `None` if the whole file is concerned.
     pub(crate) line: Option<usize>,
     pub(crate) reason: Reason,
 }
@@ -167,7 +166,7 @@ impl Document {
         self.root.and_then(|id| self.nodes.get(id.0))
     }
 
-    /// The node as written, which may be an alias.
+    /// Returns the node as written, which may be an alias.
     pub(crate) fn node(&self, id: NodeId) -> Option<&YamlNode> {
         self.nodes.get(id.0)
     }
@@ -200,7 +199,7 @@ impl Document {
 }
 
 impl YamlNode {
-    /// Whether the value was left out or is written as null.
+    /// Whether the value was omitted or is null.
     pub(crate) fn is_null(&self) -> bool {
         match &self.data {
             Data::Scalar { text, style: Style::Plain } => is_null_word(text),
@@ -218,7 +217,7 @@ impl YamlNode {
         }
     }
 
-    /// Whether there are no characters of it in the text.
+    /// Whether it has no characters in the text.
     pub(crate) fn is_left_out(&self) -> bool {
         self.span.is_empty() && self.is_null()
     }
@@ -229,14 +228,14 @@ pub(crate) fn is_null_word(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// A collection whose end has not been seen.
+/// A collection whose end has not been reached.
 struct Open {
     node: NodeId,
-    /// The key it is the value of; empty for the root and for items of a list.
+    /// The key whose value it is; empty for the root and for items of a list.
     name: String,
-    /// First line of every key seen, to tell duplicates.
+    /// The first line of each key, for detecting duplicates.
     key_lines: HashMap<String, usize>,
-    /// The key that waits for its value.
+    /// The key that is waiting for its value.
     pending: Option<YamlEntry>,
 }
 
@@ -247,7 +246,7 @@ struct Builder {
     comments: Vec<Comment>,
     anchors: HashMap<usize, NodeId>,
     open: Vec<Open>,
-    /// The key of the value placed last, for a collection about to be opened.
+    /// The key of the last value, for a collection that is about to be opened.
     last_name: String,
     documents: usize,
     refusals: Vec<YamlRefusal>,
@@ -277,7 +276,7 @@ impl Builder {
             }
             Event::Scalar(text, style, anchor, _) => {
                 let style = match style {
-                    // A tag such as `!!str` says that the word is meant as text.
+                    // A tag such as `!!str` declares the word as text.
                     ScalarStyle::Plain if is_tagged => Style::DoubleQuoted,
                     ScalarStyle::Plain => Style::Plain,
                     ScalarStyle::SingleQuoted => Style::SingleQuoted,
@@ -327,7 +326,7 @@ impl Builder {
         self.open.push(Open { node, name, key_lines: HashMap::new(), pending: None });
     }
 
-    /// Puts a value where it belongs: as the root, an item, a key, or the value of the waiting key.
+    /// Stores a value: as the root, an item, a key, or the value of the waiting key.
     fn place(
         &mut self,
         data: Data,
@@ -399,7 +398,7 @@ impl Builder {
         }
     }
 
-    /// The dotted path of a key in the innermost open mapping.
+    /// Returns the dotted path of a key in the innermost open mapping.
     fn path_of_key(&self, key: &str) -> String {
         let mut path: Vec<&str> =
             self.open.iter().map(|open| open.name.as_str()).filter(|name| !name.is_empty()).collect();

@@ -1,5 +1,5 @@
-//! The record of one call: measured or estimated usage, and its cost. The same for every call to a model, wherever it is made
-//! and for whatever purpose.
+//! The record of one model call: its usage, measured or estimated, and its cost. The same for every call, wherever it is made and for
+//! whatever purpose.
 //!
 //! Not for: writing to the record.
 
@@ -11,17 +11,17 @@ use throughline_wire::Answer;
 use crate::limits::target::ModelTarget;
 use crate::upstream::UpstreamAnswer;
 
-/// What a call used.
+/// The tokens that a call used.
 #[derive(Clone, Debug)]
 pub(crate) struct CallUsage {
     pub(crate) reading: UsageReading,
     pub(crate) kind: UsageKind,
-    /// Whether the report says anything about a cache.
+    /// Whether the provider's usage report has cache figures.
     pub(crate) tells_of_cache: bool,
 }
 
 impl CallUsage {
-    /// What an answer reports; what was estimated where it says nothing.
+    /// Returns the usage that an answer reports, or the estimate if it reports none.
     pub(crate) fn of(answer: &Answer, estimated: impl FnOnce() -> Usage) -> Self {
         if let Some(Ok(reading)) = answer.usage() {
             let tells_of_cache = answer.usage_json.as_deref().is_some_and(CacheOutcome::is_reported_in);
@@ -30,7 +30,8 @@ impl CallUsage {
         Self::estimated(estimated())
     }
 
-    /// What a part of an answer reports, which was counted before the answer was over: the rest is estimated.
+    /// Returns the usage of an answer that broke off. The provider may have counted it early, so the output is at least the estimate of
+    /// what arrived.
     pub(crate) fn of_part(answer: &Answer, estimated: impl Fn() -> Usage) -> Self {
         let mut used = Self::of(answer, &estimated);
         if used.kind == UsageKind::Measured {
@@ -40,7 +41,7 @@ impl CallUsage {
         used
     }
 
-    /// Not counted.
+    /// Usage that no provider counted.
     pub(crate) fn estimated(usage: Usage) -> Self {
         let reading = UsageReading { usage, ..UsageReading::default() };
         Self { reading, kind: UsageKind::Estimated, tells_of_cache: false }
@@ -52,7 +53,7 @@ impl CallUsage {
     }
 }
 
-/// A call that was made.
+/// A finished call, as it is recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallRecord<'a> {
     pub(crate) target: &'a ModelTarget,
@@ -63,7 +64,7 @@ pub(crate) struct CallRecord<'a> {
 }
 
 impl CallRecord<'_> {
-    /// As an answer is booked.
+    /// Returns the record of a call that was answered.
     pub(crate) fn answered(&self, received: &UpstreamAnswer, used: &CallUsage) -> NewCall {
         let first = received.first_content.map(|first| u64::try_from(first.as_millis()).unwrap_or(u64::MAX));
         NewCall {
@@ -74,7 +75,7 @@ impl CallRecord<'_> {
         }
     }
 
-    /// As a failure is booked, with what it used all the same: what had arrived was paid for.
+    /// Returns the record of a call that failed. The part of the answer that arrived counts as used, because it was paid for.
     pub(crate) fn failed(&self, error: &str, arrived: Option<(&Answer, CallUsage)>) -> NewCall {
         let error = Some(error.to_owned());
         match arrived {

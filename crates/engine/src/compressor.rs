@@ -42,37 +42,37 @@ use live_facts::LiveFacts;
 /// What to do when the summariser fails (`compression.abort_on_summary_failure`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnSummaryFailure {
-    /// Compact by rules, unless the failure will pass and there is room to wait.
+    /// Compact by rules, unless the failure is temporary and the conversation can wait.
     UseRules,
-    /// Leave the conversation as it is, always.
+    /// Always leave the conversation unchanged.
     Abort,
 }
 
-/// What the compressor is made of.
+/// The parts and settings of a [`Compressor`].
 #[derive(Clone)]
 pub struct CompressorSetup {
-    /// Who writes summaries.
+    /// The summarisers to choose from.
     pub summarisers: Arc<dyn SummariserSource>,
-    /// What to do when that fails.
+    /// What to do when the summariser fails.
     pub on_failure: OnSummaryFailure,
-    /// Settings of pruning.
+    /// Settings for pruning tool results.
     pub prune: PruneRules,
-    /// Masks secrets.
+    /// Masks secrets in summaries; `None` if they are not masked.
     pub redactor: Option<Redactor>,
-    /// How the model can recall originals, if it can.
+    /// The text that explains to the model how to recall originals; `None` if it cannot.
     pub recall: Option<String>,
-    /// How long a summary may take, over all its routes and attempts. A net under whatever limits the summariser has.
+    /// Time limit of one summary over all its routes and attempts, in addition to the limits of the summariser itself.
     pub longest_summary: Duration,
-    /// How long a call waits for a model's summary that is on its way; then rules write, and what the model writes later
-    /// takes the place of their notes with the next compaction. `None`: as long as it takes.
+    /// How long a call waits for a summary that a model is writing. After that, rules write the notes, and the model's summary replaces
+    /// them in the next compaction. `None` waits without limit.
     pub summary_wait: Option<Duration>,
 }
 
-/// How long a summary may take by default: a model on a small machine reads slowly.
+/// The default of `longest_summary`: long, because a model on a small machine reads slowly.
 const LONGEST_SUMMARY: Duration = Duration::from_secs(15 * 60);
 
 impl CompressorSetup {
-    /// Summaries by rules alone, secrets not masked.
+    /// A setup that summarises by rules only and masks no secrets.
     #[must_use]
     pub fn by_rules() -> Self {
         Self {
@@ -101,91 +101,91 @@ struct CompressorState {
     compactions: u64,
     live: LiveFacts,
     prepared: Option<Arc<PreparedSummary>>,
-    /// Views that were left so far.
+    /// Number of view changes so far.
     boundaries: u64,
-    /// What the person took out of the state.
+    /// The user's corrections of the state.
     corrections: Arc<[Correction]>,
-    /// What a model wrote about the part that the notes in view cover, too late for them.
+    /// A model's summary of the part that the current notes cover; it arrived too late for them.
     late: Option<Arc<SummaryDocument>>,
-    /// The session of the view, once one began.
+    /// The session of the view; `None` before the first one starts.
     session: Option<SessionId>,
 }
 
-/// Why rules wrote the notes though a model was on its way.
-const LATE: &str = "the notes are by rules, because the model's were not there in time";
+/// Reported when rules wrote the notes because the model's summary was not ready.
+const LATE: &str = "rules wrote the notes, because the model's were not ready in time";
 
-/// An attempt that took too long, in words.
+/// The message for a summary that exceeded its time limit.
 struct SummaryTimeout(String);
 
-/// What preparing a summary comes to.
+/// What to do about a summary in advance.
 enum AheadPlan {
-    /// One is there and needs nothing.
+    /// A prepared summary exists and is still good.
     Ready {
-        /// Messages it covers.
+        /// Number of messages it covers.
         messages: usize,
     },
-    /// It is too early, or would not pay.
+    /// Nothing: it is too early, or would not pay.
     Nothing,
-    /// It is to be written, or brought up to date.
+    /// Write a summary, or extend the existing one.
     Summary(Box<AheadParts>),
 }
 
-/// What a summary is prepared with.
+/// Everything needed to prepare a summary.
 struct AheadParts {
     model: ModelInForce,
     tools: CompactionTools,
     gathered: CompactionInput,
-    /// What was prepared earlier.
+    /// The summary prepared earlier, if any.
     known: Option<Arc<PreparedSummary>>,
     summariser: Arc<dyn Summariser>,
-    /// The size at which the compaction is due.
+    /// The prompt size at which the compaction is due.
     due_at: u64,
 }
 
-/// What is prepared, in the form for the record.
+/// Prepared work in the form in which it is recorded.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum PreparedForm {
     /// A summary for the next compaction.
     Ahead(Box<PreparedSummary>),
-    /// What a model wrote about the part that the notes in view cover, too late for them.
+    /// A model's summary of the part that the current notes cover; it arrived too late for them.
     Late { document: Box<SummaryDocument> },
 }
 
-/// A prepared summary is brought up to date once so much stands behind it, in percent of a tail: a little before the
-/// tail would be too long for it to be used as it is.
+/// A prepared summary is extended once the messages after it reach this percentage of a tail: shortly before the tail would be too long to
+/// use the summary unchanged.
 const EXTEND_FROM_TAIL_PERCENT: u64 = 115;
-/// Notes that the client pays for are begun from this share of the size at which the compaction is due: a tenth of it is a
-/// few calls, which take longer than a model takes for its notes, and few conversations end in between.
+/// If the client pays for notes, they are started at this percentage of the size at which the compaction is due. The remaining tenth is a
+/// few calls: longer than a model needs for its notes, and few conversations end within it.
 const PAID_FROM_PERCENT: u64 = 90;
-/// What is compacted ahead of time leaves at least this share of a tail.
+/// A compaction prepared in advance leaves at least this percentage of a tail.
 const LEAST_TAIL_AHEAD_PERCENT: u64 = 10;
 
 impl Compressor {
     /// The name of the built-in engine in settings and status.
     pub const NAME: &str = BUILT_IN_ENGINE;
 
-    /// An engine for one conversation.
+    /// Creates an engine for one conversation.
     #[must_use]
     pub fn new(setup: CompressorSetup) -> Self {
         Self { setup, estimator: None, state: Mutex::new(CompressorState::default()) }
     }
 
-    /// Estimates new texts with this model and multiplies the result with `correction`, where the sizes of the conversation
-    /// are in that unit. Otherwise the estimator follows from the model's name.
+    /// Estimates new texts with `token_model` and multiplies the result by `correction`. Needed if the sizes of the conversation are in
+    /// that unit; by default, the estimator follows from the model's name.
     #[must_use]
     pub fn with_estimator(self, token_model: TokenModel, correction: f64) -> Self {
         Self { estimator: Some(TextEstimator { token_model, correction }), ..self }
     }
 
-    /// Takes over facts that were gathered from exactly the messages of `conversation`.
+    /// Adopts facts that were gathered from exactly the messages of `conversation`.
     #[must_use]
     pub fn with_facts(self, conversation: &Snapshot, facts: Arc<Ledger>) -> Self {
         self.state().live = LiveFacts::of(conversation, facts);
         self
     }
 
-    /// One attempt by rules with its full report, decided as for [`ContextEngine::compress`]. Asks no model, whatever the
+    /// Makes one attempt by rules and returns its full report, decided as for [`ContextEngine::compress`]. Calls no model, whatever the
     /// setup says, and needs no runtime.
     pub async fn attempt_by_rules(&self, request: &CompressRequest) -> Result<Attempt, EngineError> {
         let model = self.model()?;
@@ -196,7 +196,7 @@ impl Compressor {
         Ok(tools.attempt(&input, decision.aim(request), &RuleSummariser).await)
     }
 
-    // What the lock guards is plain figures and shared data, each replaced whole: a panic elsewhere leaves them usable.
+    // The lock guards plain figures and shared data, each replaced as a whole, so they are usable after a panic elsewhere.
     fn state(&self) -> MutexGuard<'_, CompressorState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -222,7 +222,7 @@ impl Compressor {
         }
     }
 
-    /// The conversation with its ledger and groups, brought up to date.
+    /// Returns the conversation with its ledger and groups, brought up to date.
     fn gather(&self, snapshot: &Snapshot) -> CompactionInput {
         let redactor = self.setup.redactor.as_ref();
         let mut live = std::mem::take(&mut self.state().live);
@@ -277,7 +277,7 @@ impl Compressor {
         Ok(by_rules)
     }
 
-    /// With what a model wrote too late in the place of the notes in view.
+    /// Wraps `inner` so that it replaces the current notes with the model's late summary, if there is one.
     fn with_late_notes(&self, inner: Arc<dyn Summariser>) -> Arc<dyn Summariser> {
         match self.state().late.clone() {
             Some(late) => Arc::new(LateNotes { late, inner }),
@@ -285,7 +285,7 @@ impl Compressor {
         }
     }
 
-    /// Makes an attempt, starting from what was prepared, within the time a summary may take.
+    /// Makes an attempt within the time limit of a summary, starting from the prepared one if given.
     async fn try_with(
         &self,
         tools: &CompactionTools,
@@ -306,7 +306,7 @@ impl Compressor {
         })
     }
 
-    /// Whether a failed attempt is made again by rules: nothing could be sent otherwise, or waiting would not help.
+    /// Whether a failed attempt is repeated by rules: the conversation cannot continue otherwise, or waiting would not help.
     fn rules_step_in(&self, reason: AbortReason, room: Headroom) -> bool {
         let passes = match reason {
             AbortReason::SummariserUnavailable => true,
@@ -316,8 +316,7 @@ impl Compressor {
         self.setup.on_failure == OnSummaryFailure::UseRules && (room == Headroom::None || !passes)
     }
 
-    /// What was prepared, where it answers this request: the person asked for nothing particular, and it is about this
-    /// conversation.
+    /// Returns the prepared summary if it fits this request: same conversation, and no focus given by the user.
     fn fitting_preparation(&self, request: &CompressRequest) -> Option<Arc<PreparedSummary>> {
         let particular =
             request.focus.is_some() || request.keep_messages.is_some() || request.memory_context.is_some();
@@ -325,12 +324,12 @@ impl Compressor {
         (!particular && prepared.holds_for(&request.conversation)).then_some(prepared)
     }
 
-    /// Whether a summary is to be prepared now.
+    /// Decides whether to prepare a summary now.
     fn plan_ahead(&self, conversation: &Snapshot) -> Result<AheadPlan, EngineError> {
         let model = self.model()?;
         let budgets = conversation.scaled_budgets(&model.budgets(), None);
         let known = self.state().prepared.clone().filter(|prepared| prepared.holds_for(conversation));
-        // Where no caller waits, a model is asked once for each compaction; rules write of what comes after that.
+        // If no caller waits, a model is called once per compaction, and rules summarise the messages after that.
         if let Some(prepared) = &known
             && (self.setup.summary_wait.is_some()
                 || prepared.tail_tokens(conversation).saturating_mul(100)
@@ -342,16 +341,16 @@ impl Compressor {
         let tools = self.tools(&model, conversation);
         let gathered = self.gather(conversation);
         let summariser = self.with_late_notes(self.setup.summarisers.summariser_for(&request));
-        // The cut is made where it would be when the compaction comes: what comes until then is the end of the tail.
+        // Cut where the compaction will cut: messages that arrive until then become the end of the tail.
         let asks_model = known.is_none() && summariser.maker() == Maker::Model;
         let due_at = due_at(&tools, &gathered, &model, asks_model && !self.pays_from_savings(&model));
-        // A host behind the engine protocol does not ask when a compaction is due, and asks for a summary too early.
+        // A host behind the engine protocol does not query when a compaction is due, and requests a summary too early.
         let is_near = near_threshold(Automatic::On, conversation.prompt_tokens, due_at);
         if due_at > model.budgets().threshold_tokens && !is_near {
             return Ok(AheadPlan::Nothing);
         }
-        // The client pays for the model: not before the compaction is at hand, and not for a conversation that may well be
-        // over before the notes have paid for themselves. Rules write then, when the compaction comes.
+        // The client pays for the model's notes: start them only when the compaction is close, and not in a conversation that may end
+        // before they pay for themselves. Rules write the notes in that case, at the time of the compaction.
         if self.setup.summary_wait.is_some() && asks_model {
             let from = due_at.saturating_mul(PAID_FROM_PERCENT);
             let is_at_hand = conversation.prompt_tokens.saturating_mul(100) >= from;
@@ -379,7 +378,7 @@ impl Compressor {
                 threshold_tokens: conversation.prompt_tokens.min(full.threshold_tokens),
                 tail_tokens,
                 stretched_tail_tokens: tail_tokens.saturating_mul(3) / 2,
-                // What comes until then takes its part of the size that is wanted.
+                // Messages that arrive until then take their share of the target size.
                 target_tokens: full.target_tokens.map(|tokens| {
                     tokens.saturating_sub(full.tail_tokens - tail_tokens.min(full.tail_tokens))
                 }),
@@ -393,7 +392,7 @@ impl Compressor {
             focus: None,
             pay: PayCheck::Skip,
             cut_at: None,
-            // Rules are asked again for nothing; a model is not.
+            // Rules can repeat the work at no cost; a model cannot.
             tells_pinned: summariser.maker() == Maker::Model,
         };
         let tried = self.try_with(&tools, &gathered, aim, known.as_deref(), summariser.as_ref()).await;
@@ -422,12 +421,12 @@ impl Compressor {
         Ok(PrepareOutcome::Ready { messages })
     }
 
-    /// The budgets of a request, in the unit of the estimate, and whether what it asks for pays for itself where it has
-    /// to. For engines that make their views in another way.
+    /// Returns the budgets for a request, in the unit of the estimate, and whether the compaction pays for itself if it has to. For engines
+    /// that build their views in another way.
     pub fn decide(&self, request: &CompressRequest) -> Result<(Budgets, Profitability), EngineError> {
         let (model, conversation) = (self.model()?, &request.conversation);
         let tools = self.tools(&model, conversation);
-        // Where no caller waits, rules write what was not prepared.
+        // If no caller waits, rules write what was not prepared.
         let by_rules = self.pays_from_savings(&model) && request.trigger.has_caller()
             || self.setup.summary_wait.is_some() && request.trigger == Trigger::ColdCache;
         let asks_model = !by_rules
@@ -438,7 +437,7 @@ impl Compressor {
         Ok((decided.budgets, worth))
     }
 
-    /// The size, as the provider counts, at which a compaction of this conversation is due.
+    /// Returns the prompt size, as the provider counts, at which a compaction of this conversation is due.
     pub fn due_at(&self, conversation: &Snapshot) -> Result<u64, EngineError> {
         let model = self.model()?;
         let tools = self.tools(&model, conversation);
@@ -447,7 +446,7 @@ impl Compressor {
         Ok(due_at(&tools, &CompactionInput::sizes_of(conversation), &model, asks_model))
     }
 
-    /// Whether the client pays for a model's notes, from what was saved.
+    /// Whether the client pays for a model's notes out of what compactions saved.
     fn pays_from_savings(&self, model: &ModelInForce) -> bool {
         self.setup.summary_wait.is_some() && model.notes_price == NotesPrice::FromSavings
     }
@@ -562,7 +561,7 @@ impl ContextEngine for Compressor {
         if prepared.engine != BUILT_IN_ENGINE || prepared.session != conversation.session {
             return;
         }
-        // A form of another release is as good as none.
+        // Ignore a form written by another release.
         let Ok(form) = serde_json::from_value::<PreparedForm>(prepared.content.clone()) else { return };
         let Ok(model) = self.model() else { return };
         let mut state = self.state();

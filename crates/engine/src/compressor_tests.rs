@@ -51,7 +51,7 @@ fn completed(outcome: CompressOutcome) -> CompactedView {
     }
 }
 
-/// The bytes of a new view.
+/// Returns the messages of a new view as JSON.
 fn bytes(done: &CompactedView, conversation: &Snapshot) -> Vec<String> {
     let json = |item: &NewItem| match item {
         NewItem::Kept { item } => conversation.messages[*item].json().to_owned(),
@@ -72,7 +72,7 @@ async fn folds_the_middle_of_a_session_on_every_wire() {
         let done = completed(engine.compress(&request(&now)).await.unwrap());
         assert_eq!(done.quality, Quality::Rules);
         assert!(done.report.tokens.after * 2 < done.report.tokens.before, "{wire_format}: {:?}", done.report);
-        // Everything is either shown or covered, and nothing twice.
+        // Every message is either shown or covered, and only once.
         let summary = done.summary.as_ref().unwrap();
         let mut shown: Vec<usize> = done
             .view
@@ -85,7 +85,7 @@ async fn folds_the_middle_of_a_session_on_every_wire() {
         shown.extend(&summary.covers);
         shown.sort_unstable();
         assert_eq!(shown, (0..now.messages.len()).collect::<Vec<_>>(), "{wire_format}");
-        // The wire takes it.
+        // The view is valid in the wire format.
         let view: Vec<_> = bytes(&done, &now)
             .into_iter()
             .map(|json| decode_message(SharedText::new(json)).unwrap())
@@ -196,8 +196,8 @@ async fn a_prepared_summary_is_spliced_in_without_asking_again() {
     assert!(done.report.tokens.before.abs_diff(late.prompt_tokens) <= 1);
 }
 
-/// Prepares after `early` messages, compacts after all of them, and holds what was told against what is covered.
-/// Returns whether a human message stood apart the first time and not the second.
+/// Prepares after `early` messages, compacts after all of them, and compares what was summarised with what is covered. Returns whether a
+/// human message was pinned the first time and not the second.
 async fn extends(all: &[Message], wire_format: WireFormat, early: usize, window_tokens: u64) -> bool {
     let (before, now) = (snapshot(wire_format, &all[..early]), snapshot(wire_format, all));
     let diary = Arc::new(LoggingSummariser::default());
@@ -206,13 +206,13 @@ async fn extends(all: &[Message], wire_format: WireFormat, early: usize, window_
     let done = completed(compressor.compress(&request(&now)).await.unwrap());
     let pages = diary.pages();
     assert_eq!(pages.len(), 2, "{wire_format} {early}");
-    // No message is told twice, and the second page starts from the first.
+    // No message is summarised twice, and the second page starts from the first.
     let first: BTreeSet<usize> = pages[0].summarised.iter().copied().collect();
     let second: BTreeSet<usize> = pages[1].summarised.iter().copied().collect();
     assert_eq!(first.intersection(&second).count(), 0, "{wire_format} {early}");
     assert!(pages[1].earlier.as_ref().unwrap().contains("page 1 of the diary"), "{wire_format} {early}");
     let covers: BTreeSet<usize> = done.summary.unwrap().covers.into_iter().collect();
-    // The first page may tell of messages that the head shows now; it is told of everything that is covered.
+    // The first page may include messages that the head shows now; together the pages include everything that is covered.
     let told: BTreeSet<usize> = first.union(&second).copied().collect();
     assert!(covers.is_subset(&told), "{wire_format} {early}");
     assert!(done.report.prepared, "{wire_format} {early}");
@@ -225,8 +225,8 @@ async fn a_prepared_summary_is_extended_by_what_came_since() {
         let all = session(wire_format, 400, 600_000);
         let window = snapshot(wire_format, &all).prompt_tokens * 2;
         extends(&all, wire_format, 150, window).await;
-        // With a small tail the last human message often stands apart; it was told of ahead, and is not told again once
-        // another came.
+        // With a small tail the last human message is often pinned. It was included in the prepared summary, and is not included again once
+        // a newer human message arrives.
         let mut unpinned = 0;
         for early in (100..200).step_by(10) {
             unpinned += usize::from(extends(&all, wire_format, early, window / 6).await);
@@ -247,7 +247,7 @@ async fn preparing_again_waits_until_enough_came() {
     }
 }
 
-/// Tokens that stand as they are behind the summary of a new view.
+/// Returns the tokens of the messages after the summary of a new view.
 fn tail_of(done: &CompactedView, conversation: &Snapshot) -> u64 {
     let summary = done.view.iter().position(|item| matches!(item, NewItem::Summary { .. })).unwrap();
     let kept = done.view[summary..].iter().filter_map(|item| match item {
@@ -257,7 +257,7 @@ fn tail_of(done: &CompactedView, conversation: &Snapshot) -> u64 {
     kept.sum()
 }
 
-/// How many messages of a conversation take up this share of a threshold, fixed part included.
+/// Returns how many messages of a conversation fill this percentage of a threshold, fixed part included.
 fn messages_within(conversation: &Snapshot, percent: u64) -> usize {
     let room = conversation.prompt_tokens * percent / 100;
     let mut used = conversation.fixed_tokens;
@@ -319,11 +319,11 @@ async fn what_was_prepared_for_another_view_is_not_used() {
     let elsewhere = Snapshot { session: SessionId::from_text("other"), ..late.clone() };
     let done = completed(compressor.compress(&request(&elsewhere)).await.unwrap());
     assert!(!done.report.prepared);
-    // Nor where the person wants something particular.
+    // A focus of the user rules out the prepared summary.
     let focused = CompressRequest { focus: Some("the schema".to_owned()), ..request(&late) };
     assert!(!completed(compressor.compress(&focused).await.unwrap()).report.prepared);
     assert_eq!(diary.pages().len(), 3);
-    // A failure to prepare is told and does no harm.
+    // A failure to prepare is reported and does no harm.
     let failing = Arc::new(LoggingSummariser::failing(SummariseError::Transient("429".to_owned())));
     let compressor = engine(written_by(&failing), late.prompt_tokens * 2).await;
     let outcome = compressor.prepare(&early).await.unwrap();

@@ -33,74 +33,75 @@ use crate::decide::trigger::Trigger;
 use crate::limits::in_force::ModelInForce;
 use crate::summary::{SummariserSource, SummaryHost};
 
-/// The name of the engine that needs no plugin.
+/// The name of the built-in engine, which needs no plugin.
 pub(crate) const BUILT_IN_ENGINE: &str = "compressor";
 
-/// An answer of an engine on its way.
+/// The future of an engine's answer.
 pub type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, EngineError>> + Send + 'a>>;
 
-/// An answer that is there already.
+/// Wraps an answer that is available immediately.
 #[must_use]
 pub fn answered<'a, T: Send + 'a>(answer: T) -> EngineFuture<'a, T> {
     Box::pin(std::future::ready(Ok(answer)))
 }
 
-/// Why an engine did not answer.
+/// Why an engine gave no usable answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum EngineError {
-    /// It is not there, crashed, or did not answer in time.
+    /// The engine is not running, crashed, or did not answer in time.
     #[error("the context engine `{engine}` does not answer: {detail}")]
     Unavailable {
-        /// The engine.
+        /// The name of the engine.
         engine: String,
-        /// What happened.
+        /// What happened, in words.
         detail: String,
     },
-    /// It answered with something that cannot be used.
+    /// The engine's answer is invalid.
     #[error("the context engine `{engine}` gave an answer that cannot be used: {detail}")]
     BadAnswer {
-        /// The engine.
+        /// The name of the engine.
         engine: String,
-        /// What is wrong with it.
+        /// What is wrong with the answer.
         detail: String,
     },
-    /// It has no such tool.
+    /// The engine has no tool of that name.
     #[error("the context engine `{engine}` has no tool `{tool}`")]
     UnknownTool {
-        /// The engine.
+        /// The name of the engine.
         engine: String,
-        /// The tool that was asked for.
+        /// The name of the requested tool.
         tool: String,
     },
 }
 
-/// What manages the context of one conversation.
+/// Manages the context of one conversation.
 pub trait ContextEngine: Send + Sync {
-    /// The name it is chosen by.
+    /// Returns the name that selects this engine in settings.
     fn name(&self) -> &str;
 
-    /// The model, its window and every limit that follows from it. Told before anything else, and at every change.
+    /// Sets the model, its window and all limits that follow from it. Called before any other method, and on every change.
     fn update_model<'a>(&'a self, model: &'a ModelInForce) -> EngineFuture<'a, ()>;
 
-    /// What a call used, as the provider counted it.
+    /// Reports the usage of a call, as the provider counted it.
     fn update_from_response<'a>(&'a self, usage: &'a MeasuredUsage) -> EngineFuture<'a, ()>;
 
     /// Whether a prompt of this size, as a provider counted it, calls for a compaction.
     fn should_compress(&self, prompt_tokens: u64) -> EngineFuture<'_, bool>;
 
-    /// The same for a request that is about to be sent, measured whole: system prompt, tools and messages.
+    /// Like [`should_compress`](Self::should_compress), for a request about to be sent, measured as a whole: system prompt, tools and
+    /// messages.
     fn should_compress_preflight<'a>(&'a self, pending: &'a PendingRequest) -> EngineFuture<'a, bool> {
         self.should_compress(pending.total_tokens)
     }
 
-    /// Whether a compaction would find anything to compact.
+    /// Whether there is anything to compact.
     fn has_content_to_compress<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, bool> {
         answered(!conversation.messages.is_empty())
     }
 
-    /// Whether a compaction of this conversation would pay for itself now, if it came about by `trigger`. Asked before
-    /// anything is paid for; an engine that cannot say leaves the default.
+    /// Whether a compaction of this conversation by `trigger` would pay for itself now. Called before any cost arises; an engine that
+    /// cannot tell keeps the default.
     fn worth_compressing<'a>(
         &'a self,
         _conversation: &'a Snapshot,
@@ -109,72 +110,72 @@ pub trait ContextEngine: Send + Sync {
         answered(Profitability::Yes)
     }
 
-    /// The size, as the provider counts, at which a compaction of this conversation is due. `None` is the threshold. A summary
-    /// is prepared shortly before.
+    /// Returns the prompt size, as the provider counts, at which a compaction of this conversation is due; `None` means the threshold. A
+    /// summary is prepared shortly before.
     fn compaction_due_at<'a>(&'a self, _conversation: &'a Snapshot) -> EngineFuture<'a, Option<u64>> {
         answered(None)
     }
 
-    /// Makes a new view. The conversation itself is never changed; the host checks, records and commits what comes back.
+    /// Makes a new view. The conversation itself is never changed; the host checks, records and commits the result.
     fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome>;
 
-    /// What the person took out of the state: notes written from now on do not tell of it. Told before each compaction.
+    /// Sets the user's corrections of the state: new notes leave these entries out. Called before each compaction.
     fn set_corrections<'a>(&'a self, _corrections: &'a [Correction]) -> EngineFuture<'a, ()> {
         answered(())
     }
 
-    /// How long a call waits for what is being prepared. `None`: as long as it takes.
+    /// Returns how long a call waits for a summary that is being prepared; `None` waits without limit.
     fn summary_wait(&self) -> Option<Duration> {
         None
     }
 
-    /// Told when pressure nears the threshold, with the conversation as it is then: what is prepared now need not be
-    /// waited for later. May be dropped at any moment.
+    /// Prepares a compaction. Called when the prompt size nears the threshold, so that no call waits for the summary later. The host may
+    /// drop the future at any moment.
     fn prepare<'a>(&'a self, _conversation: &'a Snapshot) -> EngineFuture<'a, PrepareOutcome> {
         answered(PrepareOutcome::Nothing)
     }
 
-    /// Whether preparing would pay a model for a summary that other gateways can use. Before it does, the host looks for one that
-    /// another prepared, and makes sure that no other prepares one meanwhile.
+    /// Whether preparing would pay a model for a summary that other gateways can use. If so, the host first looks for one prepared by
+    /// another gateway, and prevents others from preparing one meanwhile.
     fn prepares_for_others(&self, _conversation: &Snapshot) -> bool {
         false
     }
 
-    /// What it prepared and did not use yet, for the record.
+    /// Returns what was prepared and not used yet, for the record.
     fn prepared(&self) -> Option<PreparedState> {
         None
     }
 
-    /// Takes over what another instance of the engine prepared, if it is about the beginning of this conversation and covers more
-    /// than what this one has.
+    /// Adopts what another instance of the engine prepared, if it covers the beginning of this conversation and more of it than this
+    /// instance's own.
     fn take_over(&self, _conversation: &Snapshot, _prepared: &PreparedState) {}
 
-    /// Messages were appended; `conversation` holds them last.
+    /// Reports that messages were appended; `conversation` includes them.
     fn messages_appended<'a>(&'a self, _conversation: &'a Snapshot) -> EngineFuture<'a, ()> {
         answered(())
     }
 
-    /// A conversation begins, or goes on after a restart.
+    /// Reports that a conversation starts, or continues after a restart.
     fn session_started<'a>(&'a self, _start: &'a SessionStart) -> EngineFuture<'a, ()> {
         answered(())
     }
 
-    /// A conversation is over. A compaction is not the end of one: see [`boundary`](Self::boundary).
+    /// Reports that a conversation ended. A compaction is not an end: see [`boundary`](Self::boundary).
     fn session_ended<'a>(&'a self, _end: &'a SessionEnd) -> EngineFuture<'a, ()> {
         answered(())
     }
 
-    /// The person began anew: whatever was gathered is of no use any more.
+    /// Discards all gathered state, because the user started afresh.
     fn session_reset(&self) -> EngineFuture<'_, ()> {
         answered(())
     }
 
-    /// The conversation goes on in another session, and why.
+    /// Reports that the conversation continues in another session, and why.
     fn boundary<'a>(&'a self, _boundary: &'a Boundary) -> EngineFuture<'a, ()> {
         answered(())
     }
 
-    /// Tools the engine offers to the model.
+    /// Returns the tools that the engine offers to the model.
     fn tool_schemas(&self) -> EngineFuture<'_, Vec<ToolSchema>> {
         answered(Vec::new())
     }
@@ -185,17 +186,17 @@ pub trait ContextEngine: Send + Sync {
         Box::pin(std::future::ready(Err(EngineError::UnknownTool { engine, tool })))
     }
 
-    /// Where an engine in this process is told of the conversation's own calls, if it wants to know: its summaries may
-    /// ride on them. Engines elsewhere do without.
+    /// Returns the link through which an engine in this process receives the conversation's own calls, so that its summaries can be
+    /// requested inside them. `None` if it does not use them.
     fn summary_host(&self) -> Option<Arc<SummaryHost>> {
         None
     }
 
-    /// Who writes its summaries, where that is in this process: they can be asked other questions beside the conversation.
+    /// Returns the engine's summarisers if they are in this process; they can also answer other questions about the conversation.
     fn summarisers(&self) -> Option<Arc<dyn SummariserSource>> {
         None
     }
 
-    /// How it stands.
+    /// Returns the state of the engine.
     fn status(&self) -> EngineFuture<'_, EngineStatus>;
 }

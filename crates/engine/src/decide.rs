@@ -1,7 +1,7 @@
-//! Pure decisions: figures in, a decision out, each with a table of tests.
+//! Pure decisions on figures, each with a table of tests.
 //!
-//! `trigger` decides when to compact, `guard` when to postpone it, `recovery` what to do after a failed call, `tools` which
-//! tool definitions are left out of a prompt.
+//! `trigger` decides when to compact, `guard` when to postpone it, `recovery` what to do after a failed call, `tools` which tool
+//! definitions are left out of a prompt.
 
 pub(crate) mod guard;
 pub(crate) mod recovery;

@@ -4,22 +4,22 @@ use std::collections::BTreeSet;
 
 use crate::context_engine::EngineError;
 
-/// Different failures that are reported before the engine has succeeded again.
+/// The limit of different failures reported before the engine succeeds again.
 const MOST_TOLD: usize = 16;
 
-/// Failures that were reported.
+/// The failures already reported.
 #[derive(Clone, Debug, Default)]
 pub struct NoticeFilter(BTreeSet<String>);
 
 impl NoticeFilter {
-    /// Whether a failure is news; it is none from then on.
+    /// Whether a failure was not reported yet. Marks it as reported.
     pub fn is_news(&mut self, error: &EngineError) -> bool {
-        // Seconds that are left until a restart differ each time.
+        // Digits are ignored: the seconds until a restart differ each time.
         let words = error.to_string().replace(|character: char| character.is_ascii_digit(), "");
         self.0.len() < MOST_TOLD && self.0.insert(words)
     }
 
-    /// The engine has done its work: whatever fails from now on is news.
+    /// Forgets all failures, because the engine succeeded: the next failure is reported again.
     pub fn forget(&mut self) {
         self.0.clear();
     }

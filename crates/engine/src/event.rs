@@ -10,133 +10,133 @@ use crate::decide::guard::BlockCause;
 use crate::decide::recovery::RecoveryAction;
 use crate::decide::trigger::Trigger;
 
-/// Something happened.
+/// An event in a managed conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EngineEvent {
-    /// How full the conversation is, before a call.
+    /// The size of the conversation relative to its limits, before a call.
     Pressure {
-        /// In figures.
+        /// The figures.
         pressure: Pressure,
-        /// How well they are known.
+        /// Whether the figures are measured or estimated.
         basis: SizeBasis,
     },
-    /// A long tool result was set aside: the model is shown how it begins and ends.
+    /// A long tool result was stored as an artifact; the model is shown its beginning and end.
     OutputSetAside {
-        /// The tool, where that is known.
+        /// The name of the tool, if known.
         tool: Option<String>,
         /// Characters of the result.
         chars: u64,
         /// Characters that are shown.
         shown_chars: u64,
-        /// What it is kept as.
+        /// The id of the artifact.
         artifact: ArtifactId,
     },
     /// A summary is being prepared while the conversation goes on.
     PreparationStarted,
     /// A summary is ready for when the threshold is reached.
     PreparationReady {
-        /// Messages it covers.
+        /// Number of messages it covers.
         messages: usize,
     },
-    /// A summary that was being prepared was cancelled: its server was needed for a request with a waiting caller.
+    /// The preparation of a summary was cancelled because its server was needed for a request with a waiting caller.
     PreparationPostponed,
     /// A summary could not be prepared; the compaction will try again.
     PreparationFailed {
         /// A sentence for the user.
         detail: String,
     },
-    /// A compaction began.
+    /// A compaction started.
     CompactionStarted {
-        /// What brought it about.
+        /// What started it.
         trigger: Trigger,
     },
     /// A compaction was completed and committed.
     CompactionCompleted {
-        /// What brought it about.
+        /// What started it.
         trigger: Trigger,
         /// How good the summary is.
         quality: Quality,
-        /// In figures.
+        /// Its figures.
         report: Box<CompressReport>,
-        /// The session that was.
+        /// The session before the compaction.
         old: SessionId,
-        /// The session that is.
+        /// The session after it.
         new: SessionId,
     },
-    /// There was nothing to be done.
+    /// A compaction had nothing to do.
     CompactionNoOp {
-        /// What brought it about.
+        /// What started it.
         trigger: Trigger,
         /// Why nothing was compacted.
         reason: NoOpReason,
         /// A sentence for the user.
         detail: String,
     },
-    /// A compaction was given up; the conversation is as it was.
+    /// A compaction was aborted; the conversation is unchanged.
     CompactionAborted {
-        /// What brought it about.
+        /// What started it.
         trigger: Trigger,
-        /// Why; `None` when it was neither the summary nor the view.
+        /// The reason; `None` if neither the summary nor the view was the cause.
         reason: Option<AbortReason>,
         /// A sentence for the user.
         detail: String,
     },
-    /// A compaction was put off.
+    /// A compaction was postponed.
     CompactionBlocked {
-        /// What would have brought it about.
+        /// What would have started it.
         trigger: Trigger,
         /// What blocks compactions.
         cause: BlockCause,
         /// A sentence for the user.
         detail: String,
-        /// Until then, ...
+        /// The block ends at this time, ...
         until_ms: Millis,
-        /// ... or until the prompt has so many tokens.
+        /// ... or when the prompt reaches this many tokens.
         released_at_tokens: u64,
     },
-    /// Another process works on the conversation.
+    /// Another process is working on the conversation.
     CompactionLocked {
-        /// What would have brought it about.
+        /// What would have started it.
         trigger: Trigger,
         /// The program that has the conversation open.
         holder: Holder,
-        /// Until when at most.
+        /// When the lock expires at the latest.
         until_ms: Millis,
     },
-    /// A provider stated a smaller window, which holds from now on.
+    /// A provider reported a smaller window than configured; it applies from now on.
     WindowLearnt {
         /// The model.
         model: String,
-        /// Its window.
+        /// The reported window.
         window_tokens: u64,
-        /// What it was believed to be.
+        /// The window assumed before.
         was_tokens: u64,
     },
-    /// The output cap was lowered for one call.
+    /// The output limit was lowered for one call.
     CapLowered {
-        /// To this.
+        /// The new limit.
         tokens: u64,
-        /// From this, where there was one.
+        /// The limit before, if there was one.
         was_tokens: Option<u64>,
     },
-    /// Another model was asked.
+    /// A fallback model was called.
     FallbackUsed {
-        /// The model whose window it is.
+        /// The fallback model.
         model: String,
-        /// Instead of which.
+        /// The model that it replaces.
         instead_of: String,
-        /// Because of this.
+        /// The error that caused it.
         trouble: String,
     },
-    /// Something was done to get a call through, and it is made again.
+    /// A call is repeated after a recovery step.
     Retrying {
-        /// What was done.
+        /// The recovery step.
         after: RecoveryAction,
-        /// Because of this.
+        /// The error that caused it.
         trouble: String,
     },
-    /// Something people should know.
+    /// A message for the user without an event of its own.
     Notice {
         /// A sentence for the user.
         text: String,
@@ -145,7 +145,7 @@ pub enum EngineEvent {
 
 /// Receives events.
 pub trait EventSink: Send + Sync {
-    /// Told of an event. Must not wait.
+    /// Receives an event. Must not block.
     fn tell(&self, event: EngineEvent);
 }
 

@@ -1,18 +1,18 @@
-//! The machine as libraries need it: time, random numbers, and which processes are still running.
+//! The environment that libraries need: time, random numbers, and which processes are still running.
 
 use throughline_store::{Holder, Millis};
 
-/// Passed in by the binary; tests bring their own.
+/// Implemented by the binary; tests have their own implementation.
 pub trait Host: Send + Sync {
-    /// Milliseconds since 1970.
+    /// Returns the milliseconds since 1970.
     fn now_ms(&self) -> Millis;
 
-    /// A random number.
+    /// Returns a random number.
     fn random(&self) -> u32;
 
-    /// Who holds the locks this process takes.
+    /// Returns the holder that this process writes into the locks it takes.
     fn holder(&self) -> Holder;
 
-    /// Whether a holder on this machine still runs.
+    /// Whether a lock holder on this machine is still running.
     fn is_alive(&self, holder: &Holder) -> bool;
 }

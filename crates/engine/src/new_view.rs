@@ -1,8 +1,8 @@
 //! Checks the view that an engine returned, and converts it to references into the record.
 //!
-//! The rules hold for every engine, including the built-in one: items are messages, each at most once and in order; the last
-//! human message is unchanged and after every summary; the view is valid in the wire format if the conversation was; and it
-//! is smaller. A view that breaks a rule is refused, and the conversation stays as it was.
+//! The rules hold for every engine, including the built-in one: items are messages, each at most once and in order; the last human message
+//! is unchanged and after every summary; the view is valid in the wire format if the conversation was; and the view is smaller. A view that
+//! breaks a rule is refused, and the conversation stays as it was.
 
 use serde_json::json;
 use throughline_compaction::find_summary;
@@ -16,7 +16,7 @@ use crate::context_engine::outcome::{CompactedView, NewItem};
 use crate::decide::trigger::Trigger;
 use crate::prompt::view::{LiveView, RecordLocation, changed};
 
-/// A view that was found sound: its items with their places in the record.
+/// A valid view: its items with their locations in the record.
 #[derive(Debug)]
 pub(crate) struct CheckedView {
     items: Vec<CheckedItem>,
@@ -24,20 +24,20 @@ pub(crate) struct CheckedView {
 
 #[derive(Debug)]
 struct CheckedItem {
-    /// Where it is in the record; `None` for the new summary, which is not there yet.
+    /// Its location in the record; `None` for the new summary, which is not recorded yet.
     place: Option<RecordLocation>,
     message: Message,
     tokens: u64,
 }
 
 impl CheckedView {
-    /// Estimated tokens of all messages.
+    /// Returns the estimated tokens of all messages.
     pub(crate) fn tokens(&self) -> u64 {
         self.items.iter().map(|item| item.tokens).sum()
     }
 }
 
-/// Checks a new view. An error says in words which rule it breaks.
+/// Checks a new view. The error states the rule that the view breaks.
 pub(crate) fn check(view: &LiveView, made: &CompactedView) -> Result<CheckedView, String> {
     let items = made.view.iter().enumerate().map(|(index, item)| read(view, index, item));
     let sound = CheckedView { items: items.collect::<Result<_, _>>()? };
@@ -45,7 +45,7 @@ pub(crate) fn check(view: &LiveView, made: &CompactedView) -> Result<CheckedView
     let shown = made.view.iter().filter(|item| matches!(item, NewItem::Summary { .. })).count();
     let told = usize::from(made.summary.is_some());
     if shown != told {
-        return Err(format!("{shown} new summaries are shown, {told} told of"));
+        return Err(format!("the view shows {shown} new summaries, the result describes {told}"));
     }
     let covers = made.summary.iter().flat_map(|summary| &summary.covers);
     if let Some(outside) = covers.copied().find(|at| *at >= view.len()) {
@@ -108,12 +108,12 @@ fn in_order(items: &[NewItem]) -> Result<(), String> {
     Ok(())
 }
 
-/// The last human message is there as it was said, and no summary comes after it.
+/// Checks that the last human message is present unchanged, and that no summary follows it.
 fn human_stands(view: &LiveView, items: &[NewItem]) -> Result<(), String> {
     let own = |at: &usize| {
         matches!(view.items().get(*at).map(|item| &item.place), Some(RecordLocation::Message { .. }))
     };
-    // A client that makes room for itself leaves a summary in a person's name, which is compacted like any other.
+    // A client that compacts its own context leaves a summary with the role `user`; it is compacted like any other message.
     let speaks = |message: &Message| message.is_human() && find_summary(message).is_none();
     let said = |at: &usize| own(at) && view.messages().get(*at).is_some_and(speaks);
     let Some(last) = (0..view.len()).rev().find(said) else { return Ok(()) };
@@ -125,19 +125,19 @@ fn human_stands(view: &LiveView, items: &[NewItem]) -> Result<(), String> {
     if follows { Err("a summary stands after the last human message".to_owned()) } else { Ok(()) }
 }
 
-/// What a compaction is committed as.
+/// The parameters of the commit of a compaction.
 pub(crate) struct CommitInfo {
-    /// The successor.
+    /// The id of the new session.
     pub(crate) id: SessionId,
     /// The time of the commit.
     pub(crate) at_ms: Millis,
-    /// What brought it about.
+    /// What started the compaction.
     pub(crate) trigger: Trigger,
-    /// The lock it is made under.
+    /// The lock that the commit requires, if any.
     pub(crate) lease: Option<Lease>,
 }
 
-/// A sound view as the continuation that commits it.
+/// Converts a valid view to the continuation that commits it.
 pub(crate) fn continuation(
     view: &LiveView,
     made: &CompactedView,
@@ -195,7 +195,7 @@ fn stored_item(item: &CheckedItem) -> NewViewItem {
     })
 }
 
-/// Adds an item; one that goes on where a run ends makes it longer.
+/// Appends an item; a run that continues the last one extends it.
 pub(crate) fn push(items: &mut Vec<NewViewItem>, item: NewViewItem) {
     if let NewViewItem::Kept(ViewItem::Range { session, first_seq, end_seq }) = &item
         && let Some(NewViewItem::Kept(ViewItem::Range { session: of, end_seq: last, .. })) = items.last_mut()
@@ -208,7 +208,7 @@ pub(crate) fn push(items: &mut Vec<NewViewItem>, item: NewViewItem) {
     items.push(item);
 }
 
-/// Summaries among the items a new one covers.
+/// Returns the earlier summaries among the items that a new summary covers.
 fn taken_up<'a>(view: &'a LiveView, covers: &'a [usize]) -> impl Iterator<Item = SummaryId> + 'a {
     covers.iter().filter_map(|at| match view.items().get(*at)?.place {
         RecordLocation::Summary(id) => Some(id),
@@ -216,7 +216,7 @@ fn taken_up<'a>(view: &'a LiveView, covers: &'a [usize]) -> impl Iterator<Item =
     })
 }
 
-/// Everything a summary covers: messages, and what the earlier summaries in it covered.
+/// Returns everything that a summary covers: messages, and the sources of the earlier summaries it includes.
 fn sources(view: &LiveView, covers: &[usize]) -> Vec<MessageRun> {
     let carried = taken_up(view, covers)
         .filter_map(|id| view.summary(id))
@@ -230,9 +230,9 @@ fn sources(view: &LiveView, covers: &[usize]) -> Vec<MessageRun> {
     joined(carried.chain(own).collect())
 }
 
-/// Runs in order, with those that touch or overlap joined.
+/// Sorts runs, and joins those that touch or overlap.
 pub(crate) fn joined(mut runs: Vec<MessageRun>) -> Vec<MessageRun> {
-    // Places count along a conversation, through all sessions it went through.
+    // Positions count through all sessions of a conversation.
     runs.sort_by_key(|run| (run.first_seq, run.end_seq));
     let mut joined: Vec<MessageRun> = Vec::new();
     for run in runs {

@@ -14,7 +14,7 @@ use crate::prompt::view::{RecordLocation, read_shown};
 use crate::session::learnt_calibration;
 
 impl PendingRequest {
-    /// The size of the next request of a session, held with a model.
+    /// Computes the size of the next request of a session with the given model.
     pub fn of_record(
         store: &dyn Store,
         owner: &Owner,
@@ -24,7 +24,7 @@ impl PendingRequest {
     ) -> Result<PendingRequest, StoreError> {
         let token_model = TokenModel::for_model(&limits.model, session.wire_format);
         let preamble = StoredPreamble::last(store, owner, session)?;
-        // Put together before they are rounded, as an open conversation does.
+        // Summed before rounding, as for an open conversation.
         let fixed_tokens = preamble.map_or(0, |sent| {
             let mut found = ContentProfile::default();
             found += sent.system.map(|json| ContentProfile::of_system(&json)).unwrap_or_default();
@@ -34,7 +34,7 @@ impl PendingRequest {
         let calls = store.calls(owner, &session.id)?;
         let mut answered =
             calls.into_iter().rev().filter(|call| call.session == session.id && call.call.error.is_none());
-        // Calls beside the conversation do not name what they sent of it.
+        // Calls outside the conversation do not record how far they sent it.
         let last = answered.find_map(|call| Some((call.call.sent_to_seq?, call.call)));
         let (mut message_tokens, mut sent_tokens, mut messages) = (0_u64, 0_u64, 0_usize);
         let mut is_sent = last.is_some();

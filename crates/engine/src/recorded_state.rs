@@ -1,7 +1,7 @@
-//! The state of a recorded conversation as it is shown to users, and their corrections of it.
+//! The state of a recorded conversation as users see it, and their corrections of it.
 //!
-//! The state is computed from the whole transcript, not from the view, so it includes what was compacted. Corrections are
-//! stored with the conversation, and every compaction applies them.
+//! The state is computed from the whole transcript, not from the view, so it includes what was compacted. Corrections are stored with the
+//! conversation, and every compaction applies them.
 //!
 //! Not for: how the state is computed (`throughline_compaction`).
 
@@ -14,19 +14,19 @@ use throughline_store::{
 };
 use throughline_transcript::{Groups, Message};
 
-/// Corrections are kept under this name.
+/// The key under which corrections are stored.
 const CORRECTIONS: &str = "state_corrections";
-/// What a summary's figures say of the notes.
+/// The key of the notes report in a summary's figures.
 pub(crate) const NOTES_FIGURE: &str = "notes";
 
 /// The state of a conversation in the record.
 #[derive(Clone, Debug, Serialize)]
 pub struct RecordedState {
-    /// Entries that hold, by kind and in order.
+    /// Current entries, ordered by kind.
     pub entries: Vec<StateEntry>,
-    /// What the person took out, oldest first.
+    /// The user's corrections, oldest first.
     pub corrections: Vec<Correction>,
-    /// What the newest compaction kept, where there was one that said so.
+    /// The report on the notes of the newest compaction, if it has one.
     pub notes: Option<NotesReport>,
 }
 
@@ -50,7 +50,7 @@ impl RecordedState {
         Ok(Self { entries, corrections, notes: newest_notes(store, owner, session)? })
     }
 
-    /// Corrections of a conversation, oldest first. None where a later version wrote them.
+    /// Returns the corrections of a conversation, oldest first. Empty if a later version wrote them.
     pub fn corrections(
         store: &dyn Store,
         owner: &Owner,
@@ -61,7 +61,7 @@ impl RecordedState {
         Ok(kept.and_then(|kept| serde_json::from_value(kept.value).ok()).unwrap_or_default())
     }
 
-    /// Takes entries out of the state. Returns the names that no entry has; then nothing is changed.
+    /// Removes entries from the state. If any name is unknown, changes nothing and returns the unknown names.
     pub fn drop_entries(
         &mut self,
         store: &dyn Store,
@@ -85,7 +85,7 @@ impl RecordedState {
         Ok(unknown)
     }
 
-    /// Takes corrections back. Returns the names that no correction has; then nothing is changed.
+    /// Undoes corrections. If any name is unknown, changes nothing and returns the unknown names.
     pub fn restore_entries(
         store: &dyn Store,
         owner: &Owner,
@@ -121,7 +121,7 @@ fn save(
     store.set_guard(&scope(owner, session), CORRECTIONS, kept)
 }
 
-/// What the newest summary in view kept, if it says so.
+/// Returns the notes report of the newest summary in view, if it has one.
 fn newest_notes(
     store: &dyn Store,
     owner: &Owner,

@@ -19,10 +19,10 @@ use crate::compressor::adapter::change_name;
 use crate::new_view::{joined, push};
 use crate::recorded_state::NOTES_FIGURE;
 
-/// Who wrote a summary that was made without a model.
+/// The author of a summary that was made without a model.
 const RULES: &str = "rules";
 
-/// The view of a session as a compaction works on it.
+/// The view of a session, loaded for a compaction.
 #[derive(Clone, Debug)]
 pub struct LoadedView {
     session: Session,
@@ -31,16 +31,16 @@ pub struct LoadedView {
     summaries: Vec<Summary>,
 }
 
-/// How a compaction is to be committed.
+/// The parameters of the commit of a compaction.
 #[derive(Clone, Copy)]
 pub struct CommitAs<'a> {
-    /// The id of the successor.
+    /// The id of the new session.
     pub id: &'a SessionId,
     /// The time of the compaction.
     pub at_ms: Millis,
-    /// What brought it about: `command`, `preflight`, ...
+    /// What started it: `command`, `preflight`, ...
     pub trigger: &'a str,
-    /// Tokens of a message, by the estimator of the attempt.
+    /// Counts the tokens of a message with the estimator of the attempt.
     pub count_message: CountMessage<'a>,
 }
 
@@ -59,7 +59,7 @@ impl LoadedView {
         Self::new(session, shown, summaries)
     }
 
-    /// A view from its parts; `summaries` are those that stand in it.
+    /// Builds a view from its parts; `summaries` are those that occur in it.
     pub fn new(session: Session, shown: Vec<ViewMessage>, summaries: Vec<Summary>) -> Result<Self> {
         let messages = shown.iter().map(decoded).collect::<Result<_>>()?;
         Ok(Self { session, shown, messages, summaries })
@@ -83,8 +83,7 @@ impl LoadedView {
         &self.shown
     }
 
-    /// A completed attempt on [`messages`](Self::messages) as the continuation to be committed. `None` if the attempt
-    /// left everything as it was.
+    /// Converts a completed attempt on [`messages`](Self::messages) to the continuation to commit. `None` if the attempt changed nothing.
     #[must_use]
     pub fn continuation(&self, attempt: &Attempt, commit: &CommitAs<'_>) -> Option<Continuation> {
         let plan = attempt.plan.as_ref().filter(|_| attempt.outcome.is_completed())?;
@@ -114,7 +113,7 @@ impl LoadedView {
         })
     }
 
-    /// The new view, with runs of untouched messages as ranges.
+    /// Returns the items of the new view, with runs of untouched messages as ranges.
     fn items(&self, attempt: &Attempt, count_message: CountMessage<'_>) -> Vec<NewViewItem> {
         let count = |json: &str| {
             decode_message(SharedText::new(json.to_owned())).map_or(0, |message| count_message(&message))
@@ -149,7 +148,7 @@ impl LoadedView {
         items
     }
 
-    /// Summaries of the view that the new one takes up.
+    /// Returns the summaries of the view that the new one includes.
     fn taken_up<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = &'a Summary> {
         plan.middle.clone().filter_map(|index| match self.shown.get(index) {
             Some(ViewMessage::Summary { summary, .. }) => {
@@ -159,7 +158,7 @@ impl LoadedView {
         })
     }
 
-    /// Everything the summary covers: what it compacts, and what the earlier summaries in it covered.
+    /// Returns everything that the summary covers: the messages it compacts, and the sources of the earlier summaries it includes.
     fn sources(&self, plan: &Plan) -> Vec<MessageRun> {
         let summarised = plan
             .middle
@@ -197,7 +196,7 @@ fn decoded(item: &ViewMessage) -> Result<Message> {
     })
 }
 
-/// An item of the old view that the new one shows too.
+/// Returns an item of the old view that stays unchanged.
 fn kept(shown: &ViewMessage) -> ViewItem {
     match shown {
         ViewMessage::Verbatim(message) => ViewItem::Range {
@@ -219,7 +218,7 @@ fn kept(shown: &ViewMessage) -> ViewItem {
     }
 }
 
-/// An item of the old view in other words.
+/// Returns an item of the old view with new content.
 fn rewritten(shown: &ViewMessage, kinds: &[&str], json: String, tokens: u64) -> ViewItem {
     match kept(shown) {
         ViewItem::Range { session, first_seq: seq, .. } => {
@@ -240,7 +239,7 @@ fn rewritten(shown: &ViewMessage, kinds: &[&str], json: String, tokens: u64) -> 
     }
 }
 
-/// The figures of a compaction that are kept with its summary.
+/// Returns the figures of a compaction that are stored with its summary.
 fn figures(report: &Report, trigger: &str) -> serde_json::Value {
     json!({
         "trigger": trigger,

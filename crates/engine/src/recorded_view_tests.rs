@@ -1,4 +1,4 @@
-//! Tests of turning a compaction into a continuation.
+//! Tests of converting a compaction to a continuation.
 
 use std::ops::Range;
 
@@ -64,8 +64,8 @@ fn earlier_summary() -> Summary {
     }
 }
 
-/// The view after a first compaction of six messages, with four more said since:
-/// head 0, the summary of 1 to 3, a pruned 4, 5 of the first session, 6 to 9 of the second.
+/// A view after a first compaction of six messages and four further messages: head 0, the summary of 1 to 3, a pruned 4, 5 of the first
+/// session, 6 to 9 of the second.
 fn view() -> LoadedView {
     let pruned = StoredRendition {
         kinds: vec!["pruned".to_owned()],

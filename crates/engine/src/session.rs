@@ -1,16 +1,16 @@
 //! An open session: its record, view, engine and model. Every call to a model goes through it.
 //!
-//! `call` has four phases: prepare, send, settle, recover. It records new messages, measures the whole pending request, asks
-//! the engine, compacts if that is due, encodes the body with the same bytes for messages that were sent before, and handles
-//! each failure by one counted step. A session makes one call at a time; callers that share a session queue.
+//! `call` has four phases: prepare, send, settle, recover. It records new messages, measures the whole pending request, asks the engine,
+//! compacts if that is due, encodes the body with the same bytes for messages that were sent before, and handles each failure by one
+//! counted step. A session makes one call at a time; callers that share a session queue.
 //!
-//! State: [`ManagedSession`] consists of `PromptState` (what is sent), `Budget` (limits and sizes), `CompactionState`,
-//! `Persistence` (what the record has) and `EngineLink`.
+//! State: [`ManagedSession`] consists of `PromptState` (what is sent), `Budget` (limits and sizes), `CompactionState`, `Persistence` (what
+//! the record has) and `EngineLink`.
 //!
-//! Parts: `call` the loop, `automatic_recall` passages sent along with human messages, `prepare` sizes and bodies,
-//! `compaction` one compaction, `background` summaries in advance, `shared_preparation` the same through the record, `recover` steps after a failure, `settle` the effects of
-//! an answer, `persist` writes messages to the record, `concurrent` records that other processes write to, `client_bytes` a
-//! client's own bytes for earlier messages, `maintain` everything between calls, `economy` limits decided by cost, `tools`
+//! Parts: `call` the loop, `automatic_recall` passages sent along with human messages, `prepare` sizes and bodies, `compaction` one
+//! compaction, `background` summaries in advance, `shared_preparation` the same through the record, `recover` steps after a failure,
+//! `settle` the effects of an answer, `persist` writes messages to the record, `concurrent` records that other processes write to,
+//! `client_bytes` a client's own bytes for earlier messages, `maintain` everything between calls, `economy` limits decided by cost, `tools`
 //! tool definitions by need, `record` blocking access to the store.
 
 mod automatic_recall;

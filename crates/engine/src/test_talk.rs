@@ -17,13 +17,13 @@ use crate::limits::in_force::{EngineLimits, ModelInForce, NotesPrice};
 /// The model of every test.
 pub(crate) const MODEL: &str = "test-model";
 
-/// A coding session of so many messages and about so many bytes.
+/// Returns a coding session with this many messages and about this many bytes.
 pub(crate) fn session(wire_format: WireFormat, messages: usize, bytes: usize) -> Vec<Message> {
     let json = big_transcript(wire_format, bytes, messages, 7);
     decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages
 }
 
-/// What would be sent of these messages; the provider counts as we do.
+/// Returns a snapshot of these messages, with provider counts equal to the estimates.
 pub(crate) fn snapshot(wire_format: WireFormat, messages: &[Message]) -> Snapshot {
     let model = TokenModel::for_model(MODEL, wire_format);
     let sizes: Vec<u64> =
@@ -40,7 +40,7 @@ pub(crate) fn snapshot(wire_format: WireFormat, messages: &[Message]) -> Snapsho
     }
 }
 
-/// A model with this window and the usual limits.
+/// Returns a model with this window and default limits.
 pub(crate) fn model_of(window_tokens: u64) -> ModelInForce {
     let limits = EngineLimits::from(&Limits::compute(&LimitPolicy::for_window(window_tokens)).unwrap());
     ModelInForce {
@@ -53,12 +53,12 @@ pub(crate) fn model_of(window_tokens: u64) -> ModelInForce {
     }
 }
 
-/// A model that would compact just this conversation.
+/// Returns a model whose threshold is the size of this conversation.
 pub(crate) fn model_at_threshold(conversation: &Snapshot) -> ModelInForce {
     model_of(conversation.prompt_tokens * 2)
 }
 
-/// A summariser that notes what it was asked, and answers or fails as told.
+/// A summariser that logs its requests and then answers or fails as configured.
 #[derive(Default)]
 pub(crate) struct LoggingSummariser {
     pub(crate) asked: Mutex<Vec<LoggedRequest>>,

@@ -13,48 +13,48 @@ use tokio_util::sync::CancellationToken;
 
 use crate::decide::recovery::PartialAnswer;
 
-/// A piece of an answer on its way.
+/// A piece of an answer that is being received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerPiece {
     /// The head of the answer.
     Begun {
         /// The HTTP status.
         status: u16,
-        /// The headers, in their order.
+        /// The headers, in the order received.
         headers: Vec<(String, String)>,
     },
-    /// Bytes as they came, and what is new in them for people.
+    /// Raw bytes, and the new text in them.
     Chunk(Chunk),
 }
 
-/// Where pieces of an answer go while it is being written. The sender waits until there is room; when the other end
-/// is gone, the call is given up.
+/// Where the pieces of an answer go as they arrive. The sender waits while the channel is full; the call is cancelled once the receiver is
+/// dropped.
 pub type PieceSender = mpsc::Sender<AnswerPiece>;
 
-/// An answer, whole.
+/// A complete answer.
 #[derive(Clone, Debug)]
 pub struct UpstreamAnswer {
     /// The answer.
     pub answer: Answer,
-    /// How long until the model had said something.
+    /// Time until the first content.
     pub first_content: Option<Duration>,
 }
 
-/// No answer, or not all of one.
+/// A call without an answer, or with an incomplete one.
 #[derive(Clone, Debug)]
 pub struct UpstreamFailure {
     /// The reason there is no answer.
     pub cause: UpstreamFailureCause,
-    /// What had been received, as far as it can go back into a history.
+    /// The part of the answer received, as far as it can be added to a history.
     pub received: Option<Answer>,
-    /// Whether any of it was passed on.
+    /// Whether any part of the answer was passed on to the caller.
     pub passed_on: PartialAnswer,
-    /// What came instead of an answer, as it came.
+    /// The response that the provider sent instead of an answer, unchanged.
     pub refusal: Option<Box<Refusal>>,
 }
 
 impl UpstreamFailure {
-    /// A call that failed before anything came.
+    /// A call that failed before anything was received.
     #[must_use]
     pub fn trouble(trouble: ProviderError) -> Self {
         Self {
@@ -69,21 +69,20 @@ impl UpstreamFailure {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamFailureCause {
-    /// It failed.
+    /// The provider or the connection failed.
     Trouble(ProviderError),
-    /// The caller no longer wants it.
+    /// The caller cancelled the call.
     Cancelled,
 }
 
-/// An answer on its way.
+/// The future of an answer.
 pub type UpstreamFuture<'a> =
     Pin<Box<dyn Future<Output = Result<UpstreamAnswer, Box<UpstreamFailure>>> + Send + 'a>>;
 
 /// A model to call.
 pub trait Upstream: Send + Sync {
-    /// Sends a call once and waits for the answer; what is done about a failure is the caller's. Pieces go to `pieces` as
-    /// they come, if anyone wants them. Dropping the future gives the call up; `cancel` does too, and what was received
-    /// until then comes back.
+    /// Sends a call once and waits for the answer; recovery from failures is up to the caller. Pieces are sent to `pieces` as they arrive,
+    /// if given. Dropping the future cancels the call; `cancel` does too, and then returns what was received.
     fn send<'a>(
         &'a self,
         call: OutgoingCall,
@@ -91,13 +90,13 @@ pub trait Upstream: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a>;
 
-    /// Whether background requests give way to foreground requests here: then what is prepared in the background may
-    /// never be finished while the conversation goes on.
+    /// Whether foreground requests cancel background requests here. If so, background preparation may never finish while the conversation
+    /// continues.
     fn cancels_background(&self) -> bool {
         false
     }
 
-    /// What a person can do about a failure. The upstream knows the endpoint and its settings.
+    /// Returns advice for the user about a failure. The upstream knows the endpoint and its settings.
     fn advice(&self, _trouble: &ProviderError, _model: &str) -> Option<String> {
         None
     }

@@ -44,15 +44,15 @@ use error::ApiError;
 use query::Query;
 use routes::{OWNER, Route, RouteMatch};
 
-/// The description of everything here.
+/// The OpenAPI description of the API, which `GET /api/openapi.json` returns.
 const OPENAPI: &str = include_str!("api/openapi.json");
 
-/// A refusal from elsewhere in the form of this API.
+/// Returns an error of another part of the gateway in the form of this API.
 pub(crate) fn refuse(refused: &GatewayError) -> Response<ResponseBody> {
     ApiError::of(refused).respond()
 }
 
-/// Answers a request.
+/// Answers a request to a path under `/api`.
 pub(crate) async fn answer(
     shared: &Shared,
     gateway: Arc<Tenant>,
@@ -124,7 +124,7 @@ async fn answered(
     }
 }
 
-/// The tenant that a request is about: its own owner, or another where an operator asks.
+/// Returns the tenant whose data is requested: the client's own, or the one that an operator names with `owner`.
 fn tenant_meant(
     shared: &Shared,
     own: &Arc<Tenant>,

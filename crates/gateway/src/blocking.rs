@@ -2,7 +2,7 @@
 
 use throughline_store::StoreError;
 
-/// Reads or writes the record on a thread of its own.
+/// Runs a call of the store on a thread for blocking work.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {

@@ -16,56 +16,56 @@ use crate::proxy::upstreams::Upstreams;
 use crate::recall::RecallConfig;
 use crate::telemetry::event::GatewayEvents;
 
-/// Makes the engine of one conversation of an owner.
+/// Creates the engine for one conversation of an owner.
 pub type EngineSource = Arc<dyn Fn(&Owner) -> Arc<dyn ContextEngine> + Send + Sync>;
 
-/// What a gateway does.
+/// The configuration of a gateway.
 #[derive(Clone)]
 pub struct GatewayConfig {
     /// The settings.
     pub settings: Arc<Settings>,
     /// The window that `model.context_length` sets, and for which models.
     pub window: Option<WindowSetting>,
-    /// What is known of models.
+    /// Windows, prices and abilities of models.
     pub catalogue: Arc<Catalogue>,
-    /// Sends calls.
+    /// The HTTP client for calls to upstreams.
     pub client: Client,
-    /// Who is asked.
+    /// The upstreams.
     pub upstreams: Upstreams,
-    /// What manages the context of each conversation.
+    /// Creates the engine that manages the context of a conversation.
     pub engine: EngineSource,
-    /// Engines that show what a compaction would come to, by name: they ask no model and keep nothing.
+    /// Engines for previews of a compaction, by name. They call no model and store nothing.
     pub preview_engines: Vec<(&'static str, EngineSource)>,
-    /// Choices for every call.
+    /// The choices that apply to every call.
     pub policy: CallPolicy,
-    /// What is done about long tool results.
+    /// The policy for shortening long tool results.
     pub tool_output: ToolOutputPolicy,
-    /// Bytes of a body, packed or not.
+    /// The largest request body in bytes, compressed or not.
     pub body_bytes: usize,
-    /// Tools with which models look up what was compacted.
+    /// The tools with which models look up compacted messages.
     pub recall: RecallConfig,
-    /// Paths of providers that holders of tokens may use under the operator's key, beside the managed ones.
+    /// Provider paths, beside the managed ones, that holders of tokens may use under the operator's key.
     pub tenant_paths: TenantPaths,
-    /// How long a stream may be silent before it is cut; the limit that suits the endpoint where nothing is said.
+    /// How long a stream may be silent before it is cut; `None` for the default of the endpoint.
     pub silence: Option<Duration>,
 }
 
-/// What is too much.
+/// Limits on connections, memory and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GatewayLimits {
-    /// Conversations that are kept at hand; the others are read from the record again.
+    /// Open sessions in the pool; others are opened from the record again.
     pub pooled_sessions: usize,
-    /// Connections that are open at the same time; further ones wait.
+    /// Open connections; further ones wait.
     pub connections: usize,
-    /// Bytes of all bodies that are being read or worked on.
+    /// The total size of request bodies in memory.
     pub all_bodies_bytes: usize,
-    /// How long a client may take for the head of a request.
+    /// The time for the head of a request.
     pub head_time: Duration,
-    /// How long it may say nothing in the middle of a body, ...
+    /// The longest pause within a request body.
     pub body_silence: Duration,
-    /// ... and how long it may take for all of it.
+    /// The time for a whole request body.
     pub body_time: Duration,
-    /// How long a gateway that stops waits for answers that have begun; then it cuts them.
+    /// How long a stopping gateway waits for responses in progress before it cuts them.
     pub stop_time: Duration,
 }
 
@@ -83,24 +83,24 @@ impl Default for GatewayLimits {
     }
 }
 
-/// What a gateway is made of.
+/// The parts of a gateway that do not change while it runs.
 #[derive(Clone)]
 pub struct GatewaySetup {
     /// The record.
     pub store: Arc<dyn Store>,
-    /// Whose conversations.
+    /// The owner of conversations of a gateway without access tokens.
     pub owner: Owner,
-    /// Time, chance and liveness.
+    /// Clock, randomness and process checks.
     pub host: Arc<dyn Host>,
-    /// What is too much.
+    /// Limits on connections, memory and time.
     pub limits: GatewayLimits,
-    /// What clients are given to keep is sealed with this.
+    /// The key that seals the data clients keep.
     pub seal_key: SealKey,
     /// Receives the events of the gateway.
     pub events: Arc<dyn GatewayEvents>,
 }
 
-/// The configuration in force.
+/// The current configuration.
 pub(crate) struct LiveConfig {
     now: RwLock<(u64, Arc<GatewayConfig>)>,
 }
@@ -114,7 +114,7 @@ impl LiveConfig {
         Arc::clone(&self.now.read().unwrap_or_else(PoisonError::into_inner).1)
     }
 
-    /// Counts how often it was replaced.
+    /// How often the configuration was replaced.
     pub(crate) fn edition(&self) -> u64 {
         self.now.read().unwrap_or_else(PoisonError::into_inner).0
     }

@@ -13,7 +13,7 @@ use crate::http::response_body::ResponseBody;
 /// The error type of requests that cannot be recorded.
 const UNRECORDED: &str = "record_error";
 
-/// Why a request gets no answer.
+/// An error response of the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GatewayError {
     pub(crate) status: StatusCode,
@@ -116,7 +116,7 @@ impl GatewayError {
     }
 }
 
-/// The message of a failed call, without advice that is only for the operator.
+/// The message of a failed call, without the advice for the operator.
 pub(crate) fn words_for_clients(error: &SessionError) -> String {
     match error {
         SessionError::Exhausted(gave_up) => gave_up.trouble.to_string(),

@@ -20,20 +20,20 @@ use crate::shared::Shared;
 use crate::telemetry::relay;
 use crate::telemetry::traces::Tracer;
 
-/// A gateway.
+/// A handle of a gateway; clones share it.
 #[derive(Clone)]
 pub struct Gateway {
     pub(crate) shared: Arc<Shared>,
 }
 
 impl Gateway {
-    /// Sets a gateway up; nothing is listened to yet.
+    /// Creates a gateway. It does not listen on a port yet.
     #[must_use]
     pub fn new(setup: GatewaySetup, config: GatewayConfig) -> Self {
         Self { shared: Arc::new(Shared::new(setup, config)) }
     }
 
-    /// Answers a request, however it came here. [`serve`](crate::serve) does this for every request of a connection.
+    /// Answers a request from any source. [`serve`](crate::serve) calls this for every request of a connection.
     pub async fn answer<B>(
         &self,
         request: Request<B>,
@@ -44,35 +44,35 @@ impl Gateway {
         handle(Arc::clone(&self.shared), request, None).await
     }
 
-    /// Has the gateway do from now on what this says. Requests that have begun end as they began.
+    /// Replaces the configuration. Requests in progress keep the old one.
     pub fn set_config(&self, config: GatewayConfig) {
         self.shared.config.replace(config);
     }
 
-    /// Has the gateway let in programs of one user only as long as no tokens are demanded; without a check, those of every user
-    /// of the machine.
+    /// Sets the check that admits programs of one user only while the gateway has no tokens. Without a check, programs of every user of
+    /// the machine are admitted.
     pub fn set_peer_check(&self, check: Option<PeerCheck>) {
         *self.shared.peer_check.write().unwrap_or_else(PoisonError::into_inner) = check;
     }
 
-    /// Gives the gateway what only the program around it can do: settings, tokens, the state of the record.
+    /// Sets the operator's tools (settings, tokens, the state of the record), which only the surrounding program can implement.
     pub fn set_operator_tools(&self, tools: Arc<dyn OperatorTools>) {
         *self.shared.operator.write().unwrap_or_else(PoisonError::into_inner) = Some(tools);
     }
 
-    /// A code that counts as an access token once, at the log-in of the page; `None` when the machine has no randomness.
+    /// Issues a code that can be exchanged once for an access token at the login of the page; `None` if the system's random source fails.
     #[must_use]
     pub fn one_time_code(&self, secret: &str) -> Option<String> {
         self.shared.login_codes.issue(secret)
     }
 
-    /// Has the gateway speak TLS on connections that are taken from now on, or not.
+    /// Sets or removes TLS for connections accepted from now on.
     pub fn set_tls(&self, tls: Option<Tls>) {
         *self.shared.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
     }
 
-    /// Sends a trace of every request from now on to this collector, or none. Traces of earlier requests still go to the
-    /// collector that was set before.
+    /// Sends a trace of every further request to this collector; `None` stops tracing. Traces of earlier requests still go to the earlier
+    /// collector.
     pub async fn send_traces_to(&self, collector: Option<BaseUrl>) {
         let setup = &self.shared.setup;
         let start = |collector| {
@@ -89,26 +89,26 @@ impl Gateway {
         }
     }
 
-    /// Has the gateway take part in what gateways on one record share, under a name that no other has: live events reach all, and
-    /// the metrics tell of the connections to the server. `events` is notified when others have events, where that is heard of; else
-    /// they are looked for. Called once, inside a runtime.
+    /// Connects the gateway to the fleet on its record under a unique name: live events reach all gateways, and the metrics report
+    /// connections to the server. `events` is notified when other gateways publish events; without it the gateway polls for them. Must be
+    /// called once, inside a Tokio runtime.
     pub fn join_fleet(&self, fleet: Arc<dyn FleetStore>, name: &str, events: Option<Arc<Notify>>) {
         relay::join(&self.shared, &fleet, name, events);
         let _ = self.shared.fleet.set(fleet);
     }
 
-    /// Has the gateway say that it is not ready, and close each connection after the next answer on it: it is about to stop.
+    /// Prepares the gateway to stop: it reports that it is not ready, and closes each connection after the next response.
     pub fn drain(&self) {
         self.shared.draining.store(true, Ordering::Relaxed);
     }
 
-    /// Says how many gateways there are on the record, this one among them: each lets in its part of what a token may request.
+    /// Sets the number of gateways on the record, including this one. Each admits its share of a token's requests.
     pub fn set_gateways(&self, count: u32) {
         self.shared.gateways.store(count.max(1), Ordering::Relaxed);
     }
 
-    /// Says who may use the gateway from now on. Answers that have begun are finished; streams of live events are
-    /// closed if their token is no longer valid.
+    /// Sets the access policy for further requests. Responses in progress are finished; streams of live events are closed if their token
+    /// is no longer valid.
     pub fn set_access(&self, access: AccessPolicy) {
         self.shared.set_access(access);
     }

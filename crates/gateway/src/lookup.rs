@@ -1,4 +1,4 @@
-//! Which session a request continues.
+//! Finds the session that a request continues.
 
 pub(crate) mod client_info;
 pub(crate) mod message_key;

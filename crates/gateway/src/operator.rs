@@ -1,50 +1,50 @@
-//! Operations that only the program around a gateway can do, because it knows the settings file, the list of tokens and the
-//! file of the record.
+//! Operations for the operator that only the program around a gateway can implement, because it knows the settings file, the list of
+//! tokens and the file of the record.
 //!
-//! All of them block and run off the threads that serve requests. Errors are messages for the operator.
+//! All of them block; the gateway calls them on threads for blocking work. Errors are messages for the operator.
 
 use serde_json::Value;
 
 use crate::auth::access_tokens::{AccessTokens, TokenLimits};
 
-/// A token to be made.
+/// An access token to create.
 #[derive(Clone, Debug)]
 pub struct NewToken {
-    /// What to call it.
+    /// The name of the token.
     pub name: String,
-    /// Whose conversations its holder sees.
+    /// The owner whose conversations the holder sees.
     pub owner: String,
-    /// How much its holder may use.
+    /// The limits on its use.
     pub limits: TokenLimits,
-    /// Whether it is an operator's.
+    /// Whether it is an operator's token.
     pub operator: bool,
 }
 
 /// A change of one setting.
 #[derive(Clone, Debug)]
 pub struct SettingChange {
-    /// The setting, such as `compression.threshold`.
+    /// The key of the setting, such as `compression.threshold`.
     pub key: String,
-    /// Its new value; `None` takes it out of the file.
+    /// The new value; `None` removes the setting from the file.
     pub value: Option<String>,
-    /// Only say what would change.
+    /// Whether to report the change without making it.
     pub preview: bool,
 }
 
-/// What the program around a gateway does for its operator.
+/// The operator's tools of the program around a gateway.
 pub trait OperatorTools: Send + Sync {
-    /// The state of the record: whether it is well, the findings, its size.
+    /// The state of the record: whether it is sound, the findings, its size.
     fn record_health(&self) -> Result<Value, String>;
-    /// The context engines there are: built in, installed, in use, and what is wrong with each.
+    /// The context engines: built-in, installed and configured ones, and the problems of each.
     fn engines(&self) -> Result<Value, String>;
-    /// Every setting with its value, its origin and what it is for.
+    /// Every setting with its value, its origin and its description.
     fn settings(&self) -> Result<Value, String>;
-    /// Changes a setting, or says what would change.
+    /// Changes a setting, or reports the change that a preview would make.
     fn change_setting(&self, change: &SettingChange) -> Result<Value, String>;
-    /// The tokens there are.
+    /// The list of access tokens.
     fn tokens(&self) -> Result<AccessTokens, String>;
-    /// Makes a token and returns it; this is the only time it is seen.
+    /// Creates a token and returns its text. Only a hash is stored, so the text cannot be read again.
     fn create_token(&self, token: &NewToken) -> Result<String, String>;
-    /// Takes a token away; `false` when there is none of that name.
+    /// Removes a token. Returns `false` if there is none of this name.
     fn revoke_token(&self, name: &str) -> Result<bool, String>;
 }

@@ -1,4 +1,4 @@
-//! Requests for providers: managed calls, and what passes through unchanged.
+//! Requests for providers: managed calls, and requests that pass through unchanged.
 
 pub(crate) mod call;
 pub(crate) mod client_history;

@@ -1,4 +1,4 @@
-//! What all tenants of a gateway share: configuration, the session pool, access, limits, metrics.
+//! The state that all tenants of a gateway share: configuration, the session pool, access, limits, metrics.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -26,34 +26,34 @@ use crate::telemetry::store::InstrumentedStore;
 use crate::telemetry::traces::{Trace, Tracer};
 use crate::tenant::Tenant;
 
-/// What all tenants of a gateway share.
+/// The state that all tenants of a gateway share.
 pub(crate) struct Shared {
     pub(crate) setup: GatewaySetup,
     pub(crate) config: Arc<LiveConfig>,
     pool: Arc<SessionPool>,
-    /// Calls on their way, which are recorded even if no client waits for them any more.
+    /// Calls in progress. They are recorded even if their client has disconnected.
     pub(crate) tasks: TaskTracker,
     tenants: Mutex<HashMap<Owner, Arc<Tenant>>>,
     pub(crate) access: RwLock<Arc<AccessPolicy>>,
     pub(crate) peer_check: RwLock<Option<PeerCheck>>,
     pub(crate) tls: RwLock<Option<Tls>>,
     pub(crate) tracer: Mutex<Option<Tracer>>,
-    /// Cancelled when the gateway stops: what never ends by itself ends then.
+    /// Cancelled when the gateway stops, which ends the event streams.
     pub(crate) closing: CancellationToken,
     pub(crate) metrics: Arc<Metrics>,
-    /// What the holders of tokens used, by the names of the tokens.
+    /// The rate limiters of access tokens, by the name of the token.
     pub(crate) meters: Mutex<HashMap<String, Arc<RateLimiter>>>,
-    /// Bodies that are being read or worked on.
+    /// Reads request bodies, and counts the bytes in memory.
     pub(crate) bodies: BodyReader,
     pub(crate) readiness: Readiness,
     pub(crate) login_codes: LoginCodes,
-    /// What gateways on one record share, where the record is on a server.
+    /// The shared part of a record on a server, for gateways in a fleet.
     pub(crate) fleet: OnceLock<Arc<dyn FleetStore>>,
-    /// Events for other gateways.
+    /// Events that wait to be sent to other gateways.
     pub(crate) outbox: Arc<Outbox>,
     /// Whether the gateway is about to stop.
     pub(crate) draining: AtomicBool,
-    /// Gateways on this record, this one among them.
+    /// The number of gateways on this record, including this one.
     pub(crate) gateways: AtomicU32,
     pub(crate) operator: RwLock<Option<Arc<dyn OperatorTools>>>,
 }
@@ -88,7 +88,7 @@ impl Shared {
         }
     }
 
-    /// The gateway as an owner sees it.
+    /// Returns the tenant of an owner.
     pub(crate) fn tenant(&self, owner: &Owner) -> Arc<Tenant> {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tenant) = tenants.get(owner) {
@@ -112,13 +112,13 @@ impl Shared {
         tenant
     }
 
-    /// Whether anybody listens to what happens.
+    /// Whether any client subscribes to live events.
     pub(crate) fn is_listened_to(&self) -> bool {
         let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         tenants.values().any(|tenant| tenant.feed.is_listened_to())
     }
 
-    /// Tells those of an owner who listen here what happened at another gateway.
+    /// Delivers an event of another gateway to the subscribers of an owner.
     pub(crate) fn tell_listeners(&self, owner: &Owner, entry: FeedEntry) {
         let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tenant) = tenants.get(owner) {
@@ -126,7 +126,7 @@ impl Shared {
         }
     }
 
-    /// Says who may use the gateway from now on, and closes event streams whose token is no longer valid.
+    /// Sets the access policy for further requests, and closes event streams whose token is no longer valid.
     pub(crate) fn set_access(&self, access: AccessPolicy) {
         if let AccessPolicy::Tokens(book) = &access {
             let holds = |name: &String| book.entries().iter().any(|entry| entry.name == *name);
@@ -156,7 +156,7 @@ impl Shared {
         tracer.as_ref().and_then(|tracer| tracer.trace(headers))
     }
 
-    /// Sends the traces that are left.
+    /// Sends the remaining traces.
     pub(crate) async fn finish_traces(&self) {
         let tracer = self.tracer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(tracer) = tracer {
@@ -168,7 +168,7 @@ impl Shared {
         self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the holder of a token used.
+    /// Returns the rate limiter of an access token.
     pub(crate) fn meter(&self, token: &str) -> Arc<RateLimiter> {
         let mut meters = self.meters.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(meter) = meters.get(token) {
@@ -184,7 +184,7 @@ impl Shared {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Whether requests can be recorded.
+    /// Whether the record can be written.
     pub(crate) async fn is_ready(&self) -> bool {
         self.readiness.is_ready(&self.setup.store, |text| self.tell(GatewayEvent::Warning(text))).await
     }

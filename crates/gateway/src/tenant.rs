@@ -1,4 +1,4 @@
-//! The gateway for one owner of sessions. A tenant reads and writes the record in this owner's name only.
+//! The gateway for one owner of sessions. A tenant reads and writes the record as this owner only.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,17 +15,17 @@ use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::event_feed::EventFeed;
 use crate::telemetry::metrics::Metrics;
 
-/// The gateway as one tenant sees it: everything it does with the record is done as this tenant.
+/// The gateway's state for one owner. Everything it does with the record is done as this owner.
 pub(crate) struct Tenant {
-    /// What the gateway is made of, with this tenant as the owner and its own receiver of events.
+    /// The gateway's setup, with this tenant as the owner and its own receiver of events.
     pub(crate) setup: GatewaySetup,
-    /// What the gateway does, as of now.
+    /// The current configuration.
     pub(crate) config: Arc<LiveConfig>,
     pub(crate) pool: Arc<SessionPool>,
-    /// Held while a conversation is opened.
+    /// Locked while a conversation is opened.
     pub(crate) opening: tokio::sync::Mutex<()>,
     pub(crate) tasks: TaskTracker,
-    /// What happens, for those of this tenant who listen.
+    /// The live events of this tenant.
     pub(crate) feed: Arc<EventFeed>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) closing: CancellationToken,
@@ -36,14 +36,14 @@ impl Tenant {
         self.setup.events.tell(event);
     }
 
-    /// Counts how long the end of an answer was held back, if it was.
+    /// Records how long the end of a response was held back, if it was.
     pub(crate) fn note_commit_wait(&self, since: Option<Instant>) {
         if let Some(since) = since {
             self.metrics.commit_wait(since.elapsed());
         }
     }
 
-    /// What a conversation of this tenant stands on.
+    /// The setup of a session in a conversation of this tenant.
     pub(crate) fn session_setup_with(&self, target: ModelTarget, conversation: &SessionId) -> SessionSetup {
         let (events, conversation) = (Arc::clone(&self.setup.events), conversation.clone());
         let config = self.config.now();
@@ -67,11 +67,11 @@ impl Tenant {
         GatewayError::unrecorded()
     }
 
-    /// The refusal of a call that could not be made. The operator's log gets all details.
+    /// The error for a failed call. The operator's log gets all details.
     pub(crate) fn call_failed(&self, error: &SessionError) -> GatewayError {
         match error {
             SessionError::Record(error) => self.record_failed(error),
-            // The client hung up.
+            // The client disconnected.
             SessionError::Cancelled => GatewayError::of_call(error),
             _ => {
                 self.tell(GatewayEvent::Warning(error.to_string()));

@@ -1,7 +1,7 @@
 //! The web page under `/ui/`: files embedded in the program, with headers that forbid the page to load anything else.
 //!
-//! The page contains no data: it reads everything from the API under `/api`, where access is checked. Paths below `/ui/`
-//! without a file are states of the page and return its document. Parts of the page are built from `web/`.
+//! The page contains no data: it reads everything from the API under `/api`, where access is checked. Paths below `/ui/` without a file
+//! are states of the page and return its document. Parts of the page are built from `web/`.
 
 use std::io::Write as _;
 use std::sync::OnceLock;
@@ -20,18 +20,18 @@ use hyper::{Method, Response, StatusCode};
 use crate::error::GatewayError;
 use crate::http::response_body::ResponseBody;
 
-/// Where the page is.
+/// The path of the page.
 pub(crate) const UI_PATH: &str = "/ui/";
 
-/// Only files of this server; text of models can load, run and frame nothing. Pictures may be part of a message (`data:`).
-/// With trusted types, no string becomes markup in any browser that knows them.
+/// Allows only files of this server: text of models cannot load, run or frame anything. Images may be part of a message (`data:`). With
+/// trusted types, no string becomes markup in browsers that support them.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
-/// The page may ask for none of these.
+/// The page needs none of these.
 const PERMISSIONS: &str =
     "camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-read=(), display-capture=()";
 
-/// What the document needs first.
+/// The files that the document needs first.
 const DOCUMENT_PARTS: &str = "</ui/app.js>; rel=modulepreload, </ui/app.css>; rel=preload; as=style";
 
 struct PageFile {
@@ -40,7 +40,7 @@ struct PageFile {
     bytes: &'static [u8],
 }
 
-// Four files that never change while the program runs: a crate that embeds folders would add nothing.
+// Four files that never change while the program runs do not justify a crate that embeds folders.
 const FILES: [PageFile; 4] = [
     PageFile { name: "", kind: "text/html; charset=utf-8", bytes: include_bytes!("../ui/index.html") },
     PageFile {
@@ -52,7 +52,7 @@ const FILES: [PageFile; 4] = [
     PageFile { name: "icon.svg", kind: "image/svg+xml", bytes: include_bytes!("../ui/icon.svg") },
 ];
 
-/// A file as it is sent.
+/// A compressed file with its entity tag.
 struct SentFile {
     packed: Bytes,
     tag: HeaderValue,
@@ -63,8 +63,7 @@ pub(crate) fn is_page(path: &str) -> bool {
     path == "/ui" || path.starts_with(UI_PATH)
 }
 
-/// Whether a request for `/` comes from a browser that shows a document. Programs that look whether a gateway is there
-/// accept anything.
+/// Whether a request for `/` comes from a browser that navigates. Programs that check for a gateway accept any type.
 pub(crate) fn wants_page(head: &Parts) -> bool {
     head.method == Method::GET
         && head.uri.path() == "/"
@@ -76,7 +75,7 @@ pub(crate) fn wants_page(head: &Parts) -> bool {
             .any(|accepted| accepted.contains("text/html"))
 }
 
-/// Sends a browser to the page.
+/// Redirects a browser to the page.
 pub(crate) fn redirect() -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::empty());
     *response.status_mut() = StatusCode::FOUND;
@@ -95,7 +94,7 @@ pub(crate) fn answer(head: &Parts) -> Result<Response<ResponseBody>, GatewayErro
     }
     let Some(name) = head.uri.path().strip_prefix(UI_PATH) else { return Ok(redirect()) };
     let at = FILES.iter().position(|file| file.name == name).or_else(|| {
-        // A name with an ending that no file of the page has is a mistake, not a state of the page.
+        // A name with a file extension is a missing file, not a state of the page.
         let is_file = [".js", ".css", ".map", ".svg", ".png", ".ico"].iter().any(|end| name.ends_with(end));
         (!is_file).then_some(0)
     });
@@ -130,7 +129,7 @@ fn put_headers(headers: &mut HeaderMap, file: &PageFile, sent: &SentFile) {
         (REFERRER_POLICY, "no-referrer"),
         (HeaderName::from_static("permissions-policy"), PERMISSIONS),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        // Asked for again each time, and answered without a body as long as it is the same.
+        // Browsers revalidate each time, and get no body while the file is unchanged.
         (CACHE_CONTROL, "no-cache"),
         (VARY, "accept-encoding"),
     ];
@@ -139,7 +138,7 @@ fn put_headers(headers: &mut HeaderMap, file: &PageFile, sent: &SentFile) {
     }
     headers.insert(ETAG, sent.tag.clone());
     if file.name.is_empty() {
-        // The browser fetches them while it still reads the document.
+        // Lets the browser fetch these files while it parses the document.
         headers.insert(LINK, HeaderValue::from_static(DOCUMENT_PARTS));
     }
 }
@@ -149,13 +148,13 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
     accepted.flat_map(|value| value.split(',')).any(|coding| coding.trim().eq_ignore_ascii_case("gzip"))
 }
 
-/// The files packed, once.
+/// The compressed files, created once.
 fn sent_files() -> &'static [SentFile] {
     static SENT: OnceLock<Vec<SentFile>> = OnceLock::new();
     SENT.get_or_init(|| {
         let pack = |file: &PageFile| {
             let mut packer = GzEncoder::new(Vec::new(), Compression::best());
-            // Writing to memory does not fail; an empty answer would show at once.
+            // Writing to memory does not fail; an empty body would show a defect at once.
             let packed = packer.write_all(file.bytes).and_then(|()| packer.finish()).unwrap_or_default();
             let hash = blake3::hash(file.bytes).to_hex();
             let tag = HeaderValue::from_str(&format!("\"{}\"", hash.get(..20).unwrap_or_default()));
@@ -168,11 +167,11 @@ fn sent_files() -> &'static [SentFile] {
 
 #[cfg(test)]
 mod tests {
-    //! The size of the page, and what its document may hold.
+    //! The size of the page, and the content of its document.
 
     use super::*;
 
-    /// What all files of the page may weigh, packed.
+    /// The most compressed bytes of all files of the page.
     const MOST_PACKED_BYTES: usize = 150 * 1024;
 
     #[test]

@@ -1,9 +1,7 @@
-//! The lossless engine `lcm`: a view shows nodes in place of old messages, and every node leads back to the messages it
-//! covers.
+//! The lossless engine `lcm`: a view shows nodes in place of old messages, and every node leads back to the messages it covers.
 //!
-//! It compacts at the same sizes as the built-in compressor, and keeps the same head and tail. Between them are nodes:
-//! leaves over ranges of messages, condensed nodes over leaves. It needs the record of the conversation. Without one
-//! there is nothing to lead back to, and it compacts like the built-in compressor.
+//! It compacts at the same sizes as the built-in compressor, and keeps the same head and tail. Between them are nodes: leaves over ranges
+//! of messages, condensed nodes over leaves. It needs the record of the conversation. Without one it compacts like the built-in compressor.
 //!
 //! Not for: when a compaction is allowed (the host's guards), or committing its result (the host).
 
@@ -43,38 +41,38 @@ use crate::limits::LcmLimits;
 use crate::owner_store::{NodeTarget, OwnerStore};
 use crate::recall::tools::RecallToolset;
 
-/// How long the nodes of one compaction may take, over all routes and attempts.
+/// Time limit of the nodes of one compaction, over all routes and attempts.
 const LONGEST_SUMMARY: Duration = Duration::from_secs(15 * 60);
-/// A warning that accompanies the summary which the compressor wrote instead.
+/// A warning with the summary that the compressor wrote instead.
 const NOT_RECORDED: &str = "this conversation is not in the record: it was compacted into one summary";
-/// What is compacted ahead of time leaves at least this share of a tail.
+/// A compaction prepared in advance leaves at least this percentage of a tail.
 const LEAST_TAIL_AHEAD_PERCENT: u64 = 10;
 
-/// What the engine is made of.
+/// The parts and settings of the engine.
 #[derive(Clone)]
 pub struct LcmSetup {
-    /// The record its conversation is kept in.
+    /// The record of its conversation.
     pub store: Arc<dyn Store>,
-    /// Whose it is.
+    /// The owner of the record.
     pub owner: Owner,
-    /// Time.
+    /// The clock.
     pub host: Arc<dyn Host>,
-    /// Who writes nodes.
+    /// The summarisers for nodes.
     pub summarisers: Arc<dyn SummariserSource>,
-    /// What to do when that fails.
+    /// What to do if a summariser fails.
     pub on_failure: OnSummaryFailure,
-    /// Settings of pruning.
+    /// Settings for pruning.
     pub prune: PruneRules,
     /// Masks secrets.
     pub redactor: Option<Redactor>,
-    /// Every limit.
+    /// The limits.
     pub limits: LcmLimits,
-    /// How long the nodes of one compaction may take.
+    /// Time limit of the nodes of one compaction.
     pub longest_summary: Duration,
 }
 
 impl LcmSetup {
-    /// Nodes by rules alone, secrets not masked.
+    /// A setup that writes nodes by rules only and masks no secrets.
     #[must_use]
     pub fn by_rules(store: Arc<dyn Store>, owner: Owner, host: Arc<dyn Host>) -> Self {
         Self {
@@ -96,7 +94,7 @@ pub struct LcmEngine {
     setup: LcmSetup,
     record: OwnerStore,
     recaller: RecallToolset,
-    /// Compacts conversations that are not in the record, and counts prompts and compactions of all.
+    /// Compacts conversations that are not in the record, and counts the prompts and compactions of all.
     unrecorded: Compressor,
     model: Mutex<Option<ModelInForce>>,
 }
@@ -105,7 +103,7 @@ impl LcmEngine {
     /// The name of the engine in settings and status.
     pub const NAME: &str = "lcm";
 
-    /// An engine for one conversation.
+    /// Creates an engine for one conversation.
     #[must_use]
     pub fn new(setup: LcmSetup) -> Self {
         let record = OwnerStore {
@@ -132,7 +130,7 @@ impl LcmEngine {
         Self { setup, record, recaller, unrecorded, model: Mutex::default() }
     }
 
-    /// An engine that shows what a compaction would do: the nodes it makes are not stored.
+    /// Creates an engine for a preview: its nodes are not stored.
     #[must_use]
     pub fn for_preview(setup: LcmSetup) -> Self {
         let mut engine = Self::new(setup);
@@ -238,7 +236,7 @@ impl LcmEngine {
         if !self.is_recorded(conversation).await? {
             return self.unrecorded.prepare(conversation).await;
         }
-        // The cut is made where it would be when the compaction comes: what comes until then is the end of the tail.
+        // Cut where the compaction will cut: messages that arrive until then become the end of the tail.
         let full = model.budgets();
         let due_at = self.unrecorded.due_at(conversation)?;
         let to_come = due_at.saturating_sub(conversation.prompt_tokens);
@@ -270,7 +268,7 @@ impl LcmEngine {
         let count_tokens = |text: &str| token_model.estimate(&TextProfile::of(text));
         let writer = NodeWriter {
             summariser: summariser.as_ref(),
-            // There is time: the compaction itself will do what rules can.
+            // There is time: rules can write the rest at the compaction.
             rules: RulesStep::Never,
             redactor: self.setup.redactor.as_ref(),
             focus: None,
@@ -300,7 +298,7 @@ impl LcmEngine {
     }
 }
 
-/// The request as it is shown to a summariser: nothing rides on the conversation, or a call would see all of it.
+/// Returns the request for a summariser without the cached prompt, because an inline call would see the whole conversation.
 fn apart(request: &CompressRequest) -> CompressRequest {
     CompressRequest {
         conversation: Snapshot { cached_prompt: None, ..request.conversation.clone() },
@@ -401,7 +399,7 @@ impl ContextEngine for LcmEngine {
         conversation: &'a Snapshot,
         trigger: Trigger,
     ) -> EngineFuture<'a, Profitability> {
-        // Head and tail are the compressor's, and so is the room for what stands between them.
+        // Head, tail and the space between them are the same as the compressor's.
         self.unrecorded.worth_compressing(conversation, trigger)
     }
 

@@ -1,8 +1,8 @@
 //! The lossless engine `lcm`, and the tools that find the messages behind its notes.
 //!
-//! [`LcmEngine`] is a [`ContextEngine`](throughline_engine::ContextEngine): old messages are covered by leaves, leaves by
-//! condensed nodes, and everything stays in the record. [`RecallReader`] finds, describes and expands, over any record and for
-//! summaries of any engine. The tools `lcm_grep`, `lcm_describe`, `lcm_expand` and `lcm_expand_query` use it everywhere.
+//! [`LcmEngine`] is a [`ContextEngine`](throughline_engine::ContextEngine): old messages are covered by leaves, leaves by condensed nodes,
+//! and the record has every message. [`RecallReader`] finds, describes and expands, over any record and for summaries of any engine. The
+//! tools `lcm_grep`, `lcm_describe`, `lcm_expand` and `lcm_expand_query` use it everywhere.
 //!
 //! For hosts that offer recall to a model, or the engine `lcm` to their sessions.
 //!

@@ -1,17 +1,17 @@
 //! Every limit of the engine and its tools.
 
-/// Limits, in tokens where nothing else is said.
+/// Limits, in tokens unless stated otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LcmLimits {
-    /// Messages a leaf covers have about so many tokens.
+    /// The approximate tokens of messages that a leaf covers.
     pub chunk_tokens: u64,
-    /// So many nodes are condensed into one.
+    /// Number of nodes that are condensed into one.
     pub fan_in: usize,
-    /// Room for all nodes of a view together; `None` for as much as a summary of the compressor may have.
+    /// Tokens of all nodes of a view together; `None` for the compressor's limit of a summary.
     pub nodes_tokens: Option<u64>,
-    /// Share of that room for nodes of earlier compactions, in per cent; the rest is for what is compacted now.
+    /// Percentage of that limit for nodes of earlier compactions; the rest is for newly compacted messages.
     pub older_percent: u64,
-    /// Share of that room that a condensed node may have, in per cent.
+    /// Percentage of that limit for a condensed node.
     pub condensed_percent: u64,
     /// Limits of the tools.
     pub recall: RecallLimits,
@@ -20,13 +20,13 @@ pub struct LcmLimits {
 /// Limits of the tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecallLimits {
-    /// What one expansion shows at most.
+    /// The maximum tokens of one expansion.
     pub expand_tokens: u64,
-    /// Hits one search shows at most.
+    /// The maximum hits of one search.
     pub grep_hits: usize,
-    /// What a question is answered from at most.
+    /// The maximum tokens of originals from which a question is answered.
     pub query_tokens: u64,
-    /// What the answer to a question may have.
+    /// The maximum tokens of the answer to a question.
     pub answer_tokens: u64,
 }
 

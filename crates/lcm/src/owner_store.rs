@@ -1,4 +1,4 @@
-//! The store as a compaction uses it: for one owner, on threads that may block.
+//! The store in the form that a compaction uses: for one owner, on threads that may block.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,24 +8,24 @@ use throughline_store::{
     SummaryId,
 };
 
-/// Where new nodes go.
+/// The destination of new nodes.
 #[derive(Clone)]
 pub(crate) enum NodeTarget {
     /// Into the record.
     Record,
-    /// Nowhere: nodes of a preview only get the next of these numbers.
+    /// None: nodes of a preview are only numbered, from this counter.
     Preview(Arc<AtomicU64>),
 }
 
 impl NodeTarget {
-    /// Nodes of a preview are counted from here, so that they are not taken for those in the record.
+    /// The first id of a preview's nodes, so that they differ from those in the record.
     const FIRST_OF_PREVIEW: u64 = 1_000_000;
 
     pub(crate) fn preview() -> Self {
         Self::Preview(Arc::new(AtomicU64::new(Self::FIRST_OF_PREVIEW)))
     }
 
-    /// Keeps a node, or only numbers it.
+    /// Stores a node, or only numbers it.
     pub(crate) fn put(
         &self,
         store: &dyn Store,
@@ -41,12 +41,12 @@ impl NodeTarget {
     }
 }
 
-/// A record in an owner's name, asked on threads that may wait.
+/// A record accessed for one owner, on threads that may block.
 #[derive(Clone)]
 pub(crate) struct OwnerStore {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) owner: Owner,
-    /// Where the nodes that a compaction makes go.
+    /// The destination of a compaction's nodes.
     pub(crate) nodes: NodeTarget,
 }
 
@@ -63,7 +63,7 @@ impl OwnerStore {
     }
 }
 
-/// The nodes a summary is made of, with their words; itself where it is made of none, or where they are damaged.
+/// Returns the nodes of a summary, with their text; the summary itself if it has none, or if they are damaged.
 pub(crate) fn top_nodes(store: &dyn Store, owner: &Owner, id: SummaryId) -> StoreResult<Vec<Summary>> {
     let summary = store.summary(owner, id)?;
     let top = summary.top_nodes();
@@ -81,7 +81,7 @@ pub(crate) fn top_nodes(store: &dyn Store, owner: &Owner, id: SummaryId) -> Stor
     Ok(nodes)
 }
 
-/// When the first and the last message of runs were said.
+/// Returns the times of the first and the last message in runs.
 pub(crate) fn times(
     store: &dyn Store,
     owner: &Owner,

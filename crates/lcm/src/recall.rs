@@ -1,6 +1,5 @@
-//! Finds, describes and expands what summaries cover, in a record and for one owner. These are plain functions that
-//! block: callers that must not block run them on a thread. They work for summaries of every engine; one that was not
-//! stored as a node counts as a leaf.
+//! Finds, describes and expands the messages behind summaries, in a record and for one owner. These are blocking functions: callers that
+//! must not block run them on a thread. They work for summaries of every engine; one that was not stored as a node counts as a leaf.
 
 pub(crate) mod expand;
 pub(crate) mod grep;
@@ -25,46 +24,46 @@ use crate::limits::RecallLimits;
 pub struct RecallReader<'a> {
     /// The record.
     pub store: &'a dyn Store,
-    /// The owner whose record is read.
+    /// The owner of the data.
     pub owner: &'a Owner,
-    /// Limits.
+    /// The limits.
     pub limits: &'a RecallLimits,
 }
 
 /// Why something cannot be recalled, in words for the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum RecallError {
-    /// No such node, or one of another owner.
+    /// There is no such node, or it belongs to another owner.
     #[error("there is no node {id} here; the notes in the conversation name theirs in brackets, like [n12]")]
     UnknownNode {
-        /// What was asked for.
+        /// The requested node.
         id: SummaryId,
     },
-    /// No such message.
+    /// There is no such message.
     #[error(
         "there is no message {seq} in this conversation; its messages are numbered from {first} to {last}"
     )]
     UnknownMessage {
-        /// What was asked for.
+        /// The requested message.
         seq: u64,
-        /// The first there is.
+        /// The first message.
         first: u64,
-        /// The last there is.
+        /// The last message.
         last: u64,
     },
-    /// A pattern that is none, or too much of one.
+    /// The pattern is invalid or too large.
     #[error("the pattern cannot be used: {problem}")]
     BadPattern {
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// A question that asks for nothing.
+    /// The request is empty.
     #[error("{0}")]
     NothingAsked(&'static str),
-    /// Nobody answers questions.
+    /// No model answered the question.
     #[error("the question was not answered: {0}; lcm_grep and lcm_expand show the originals")]
     NotAnswered(String),
-    /// The record.
+    /// The record failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -75,23 +74,23 @@ pub(crate) type RecallResult<T> = std::result::Result<T, RecallError>;
 /// A node with its text and its children.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeDescription {
-    /// What it is.
+    /// Its properties.
     #[serde(flatten)]
     pub head: NodeHead,
-    /// Its words.
+    /// Its text.
     pub document: String,
-    /// What it took up, oldest first.
+    /// The nodes it includes, oldest first.
     pub took_up: Vec<NodeHead>,
 }
 
-/// A stretch of sessions a conversation went through: messages of this session before a place.
+/// A part of a conversation: the messages of this session before a position.
 pub(crate) struct SeqRange {
     pub(crate) session: Session,
     pub(crate) end_seq: u64,
 }
 
 impl<'a> RecallReader<'a> {
-    /// What a node covers, in figures and words.
+    /// Returns a node with its text and its children.
     pub fn describe(&self, id: SummaryId) -> RecallResult<NodeDescription> {
         let summary = self.store.summary(self.owner, id).map_err(unknown_node)?;
         let head = summary.head();
@@ -103,7 +102,7 @@ impl<'a> RecallReader<'a> {
         Ok(NodeDescription { head, document: summary.document, took_up })
     }
 
-    /// Refuses a node of another conversation: the numbers of its messages would be taken for those of this one.
+    /// Fails for a node of another conversation: the numbers of its messages would be confused with those of this one.
     pub(crate) fn check_within(&self, session: &SessionId, id: SummaryId) -> RecallResult<()> {
         let head = self.head(id)?;
         let own = self.stretches(session)?;
@@ -118,7 +117,7 @@ impl<'a> RecallReader<'a> {
         heads.pop().ok_or(RecallError::UnknownNode { id })
     }
 
-    /// The nodes that the view of a session is made of, oldest first.
+    /// Returns the nodes in a session's view, oldest first.
     pub fn top_nodes(&self, session: &SessionId) -> RecallResult<Vec<NodeHead>> {
         let mut nodes = Vec::new();
         for item in self.store.view_items(self.owner, session)? {
@@ -132,7 +131,7 @@ impl<'a> RecallReader<'a> {
         Ok(nodes)
     }
 
-    /// The sessions that contain the messages of a conversation, newest first.
+    /// Returns the sessions with the messages of a conversation, newest first.
     pub(crate) fn stretches(&self, session: &SessionId) -> RecallResult<Vec<SeqRange>> {
         let session = self.store.session(self.owner, session)?;
         let mut end_seq = session.next_seq;
@@ -150,7 +149,7 @@ impl<'a> RecallReader<'a> {
             stretches.push(SeqRange { session, end_seq: end });
             next = match parent.map(|link| self.store.session(self.owner, &link.parent)) {
                 Some(Ok(parent)) => Some(parent),
-                // It may have been deleted; what is left can be looked at.
+                // It may have been deleted; the rest can be read.
                 Some(Err(StoreError::UnknownSession { .. })) | None => None,
                 Some(Err(error)) => return Err(error.into()),
             };
@@ -158,7 +157,7 @@ impl<'a> RecallReader<'a> {
         Ok(stretches)
     }
 
-    /// The session that contains a message of a conversation.
+    /// Returns the session with a message of a conversation.
     pub(crate) fn session_of(&self, stretches: &[SeqRange], seq: u64) -> RecallResult<SessionId> {
         let holds = |stretch: &&SeqRange| (stretch.session.first_seq..stretch.end_seq).contains(&seq);
         let unknown = || {
@@ -169,14 +168,14 @@ impl<'a> RecallReader<'a> {
         stretches.iter().find(holds).map(|stretch| stretch.session.id.clone()).ok_or_else(unknown)
     }
 
-    /// One message.
+    /// Returns one message.
     pub(crate) fn message(&self, session: &SessionId, seq: u64) -> RecallResult<Option<StoredMessage>> {
         let run = MessageRun { session: session.clone(), first_seq: seq, end_seq: seq.saturating_add(1) };
         Ok(self.store.messages_of_run(self.owner, &run)?.pop())
     }
 }
 
-/// A summary that is not there is a node that is not there.
+/// Converts the error for a missing summary to that for a missing node.
 pub(crate) fn unknown_node(error: StoreError) -> RecallError {
     match error {
         StoreError::UnknownSummary { id } => RecallError::UnknownNode { id: SummaryId(id) },
@@ -184,7 +183,7 @@ pub(crate) fn unknown_node(error: StoreError) -> RecallError {
     }
 }
 
-/// Everything in a message that can be read: words, thoughts, calls, results.
+/// Returns all readable parts of a message: text, reasoning, calls, results.
 pub(crate) fn readable(message: &Message) -> String {
     let mut out = String::new();
     add_parts(message, message.parts(), &mut out);
@@ -203,7 +202,7 @@ fn add_parts(message: &Message, parts: &[Part], out: &mut String) {
             Part::ToolCall { name, arguments, .. } => {
                 out.push_str(&message.str(*name));
                 out.push(' ');
-                // Arguments are JSON, often within a string: shown unescaped.
+                // Arguments are JSON, often inside a string: shown unescaped.
                 unescape_into(&message.arguments_text(*arguments), out);
             }
             Part::ToolResult { content, .. } => add_parts(message, content, out),
@@ -214,7 +213,7 @@ fn add_parts(message: &Message, parts: &[Part], out: &mut String) {
     }
 }
 
-/// About how many tokens a text has, for whichever model reads it.
+/// Returns the approximate tokens of a text, for any model.
 pub(crate) fn text_tokens(text: &str) -> u64 {
     let model: TokenModel = TokenModel::for_model("", WireFormat::Chat);
     model.estimate(&TextProfile::of(text))

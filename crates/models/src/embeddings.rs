@@ -1,7 +1,7 @@
-//! The embedding model of the settings: an endpoint that takes `POST /embeddings` as OpenAI, Ollama and llama.cpp do, or a static
-//! model in a file. And the worker that makes the vectors of a record in the background.
+//! The embedding model in the settings: an endpoint with `POST /embeddings` as OpenAI, Ollama and llama.cpp have it, or a static model in a
+//! file; and the worker that makes the vectors of a record in the background.
 //!
-//! Not for: comparing vectors and storing them, which the store does.
+//! Not for: comparing and storing vectors (the store).
 
 mod endpoint;
 mod static_model;
@@ -23,12 +23,12 @@ use worker::WakeSignal;
 
 pub use worker::EmbeddingWorker;
 
-/// The embedding model that settings name.
+/// The embedding model named in the settings.
 #[derive(Debug)]
 pub struct ConfiguredEmbedder {
     model: EmbeddingModel,
     wake: Arc<WakeSignal>,
-    /// Dollars per million tokens, where the settings say so.
+    /// Dollars per million tokens, if the settings have a price.
     price: Option<f64>,
 }
 
@@ -39,8 +39,8 @@ enum EmbeddingModel {
 }
 
 impl ConfiguredEmbedder {
-    /// The model of the settings: `None` where none is named, an error in plain words where it cannot be used. Paths begin in
-    /// `home`; `variable` looks up the environment.
+    /// Returns the model in the settings: `None` if none is named, an error message if it cannot be used. Paths are relative to `home`;
+    /// `variable` looks up the environment.
     pub fn of(
         settings: &Settings,
         home: &Path,
@@ -83,7 +83,7 @@ impl ConfiguredEmbedder {
         Ok(Some(Arc::new(Self { model, wake: Arc::default(), price: chosen.price_per_million })))
     }
 
-    /// What so many tokens cost in dollars: nothing for a model on this machine, unknown where no price is set.
+    /// Returns the cost of these tokens in dollars: zero for a model on this machine, `None` if no price is set.
     #[must_use]
     pub fn cost(&self, tokens: u64) -> Option<f64> {
         match &self.model {

@@ -22,10 +22,10 @@ fn configured(yaml: &str, home: &Path) -> Result<Option<Arc<ConfiguredEmbedder>>
     ConfiguredEmbedder::of(&settings(yaml), home, &|name| (name == "KEY").then(|| "sekrit".to_owned()))
 }
 
-/// What a scripted endpoint answers, by what it was asked; `None` to say nothing at all.
+/// The answer of a scripted endpoint to a request; `None` for no response.
 type Script = Box<dyn Fn(&Value) -> Option<(u16, String)> + Send>;
 
-/// An endpoint that answers by a script and keeps what it was asked.
+/// An endpoint that follows a script and stores its requests.
 struct ScriptedEndpoint {
     address: String,
     asked: Arc<Mutex<Vec<(String, Value)>>>,
@@ -76,7 +76,7 @@ fn read_request(stream: &mut TcpStream) -> (String, String) {
     }
 }
 
-/// A vector by what a text is about: vehicles, food, or neither.
+/// Returns a vector by the subject of a text: vehicles, food, or neither.
 fn about(text: &str, dimensions: usize) -> Vec<f32> {
     let holds = |words: &[&str]| words.iter().any(|word| text.to_lowercase().contains(word));
     let mut vector = vec![0.01; dimensions];
@@ -87,7 +87,7 @@ fn about(text: &str, dimensions: usize) -> Vec<f32> {
 
 fn vectors(body: &Value, dimensions: usize) -> Option<(u16, String)> {
     let texts = body["input"].as_array().unwrap();
-    // The other way round: the index counts.
+    // In reverse order: the index counts.
     let data: Vec<Value> = (0..texts.len())
         .rev()
         .map(|at| json!({ "index": at, "embedding": about(texts[at].as_str().unwrap(), dimensions) }))
@@ -265,7 +265,7 @@ fn vectors_of_another_length_are_made_again() {
     store.use_embedder(Arc::<ConfiguredEmbedder>::clone(&embedder));
     embed_all(&store, &embedder);
     dimensions.store(6, std::sync::atomic::Ordering::SeqCst);
-    // Until they are made again, there is nothing to compare with, and words go on.
+    // Until they are made again there are no vectors to compare with, and search uses words.
     let answer = store.search(&owner, &question("where was the soup served?")).unwrap();
     assert_eq!((answer.hits[0].seq, answer.meaning.unwrap().compared), (1, 0));
     let more = |text: &str| {

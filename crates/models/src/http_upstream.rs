@@ -1,5 +1,4 @@
-//! A provider's endpoint behind the seam. What failed is not tried again here: the managed call does that, where people
-//! can see it.
+//! A provider's endpoint as an upstream of the engine. Failures are not retried here: the managed call does that, where users see it.
 
 use throughline_engine::{
     AnswerPiece, PartialAnswer, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFailureCause,
@@ -39,7 +38,7 @@ impl HttpUpstream {
         if let Some(pieces) = pieces {
             passed_on = PartialAnswer::Begun;
             if pass_on(&mut reply, pieces).await.is_err() {
-                // The receiver is gone: reading on would cost money for nothing.
+                // The receiver is gone: reading on would cost money without use.
                 cancel.cancel();
             }
         }
@@ -50,7 +49,7 @@ impl HttpUpstream {
     }
 }
 
-/// The other end is gone.
+/// The receiver was dropped.
 struct ReceiverGone;
 
 async fn pass_on(reply: &mut Reply, pieces: &PieceSender) -> Result<(), ReceiverGone> {

@@ -1,10 +1,10 @@
-//! From settings to models that can be called: who serves a model, how large its window is and who says so, which limits
-//! follow, which models write summaries, and the endpoint itself over HTTP.
+//! Turns settings into models that can be called: the provider of a model, its window with the source of the figure, the limits that
+//! follow, the models for summaries, and the endpoint over HTTP.
 //!
-//! [`ModelSpec`] is a model as the settings name it, [`ModelAtEndpoint`] everything found out about it, and its
-//! [`target`](ModelAtEndpoint::target) what `throughline-engine` calls. [`resolve_limits`] is the one resolver of windows and
-//! thresholds. [`HttpUpstream`] is an endpoint as the engine sees it. With the feature `embeddings` there is also the embedding model of
-//! the settings and the worker that makes vectors with it.
+//! [`ModelSpec`] is a model as the settings name it, [`ModelAtEndpoint`] all facts about it, and its [`target`](ModelAtEndpoint::target)
+//! what `throughline-engine` calls. [`resolve_limits`] is the one resolver of windows and thresholds. [`HttpUpstream`] is an endpoint as
+//! the engine sees it. With the feature `embeddings` there is also the embedding model of the settings and the worker that makes vectors
+//! with it.
 //!
 //! ```
 //! use throughline_config::Loader;
@@ -29,8 +29,8 @@
 //! # Ok::<(), throughline_config::ConfigErrors>(())
 //! ```
 //!
-//! For programs that read Throughline's settings file. Not for: reading the file or the environment, and rules about
-//! context (`throughline-engine`).
+//! For programs that read Throughline's settings file. Not for: reading the file or the environment, and rules about context
+//! (`throughline-engine`).
 
 #[cfg(feature = "embeddings")]
 mod embeddings;

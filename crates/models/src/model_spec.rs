@@ -1,8 +1,8 @@
-//! From settings to a model that can be asked: who serves it, how large its window is and who says so, what its limits
-//! are, how its prompts are cached.
+//! Turns settings into a model that can be called: its provider, its window with the source of the figure, its limits, and how its prompts
+//! are cached.
 //!
-//! Looking a model up makes no call of it, so the result can be shown. Not for: reading settings or the environment; the
-//! caller passes them in.
+//! Looking a model up does not call it, so the result can be shown. Not for: reading settings or the environment; the caller passes them
+//! in.
 
 #[cfg(feature = "http")]
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::http_upstream::HttpUpstream;
 use crate::resolve::{LimitSources, ResolvedLimits, resolve_limits};
 use crate::threshold::ThresholdChoice;
 
-/// The output cap where a wire format requires one and none is configured.
+/// The output limit if a wire format requires one and none is configured.
 const USUAL_OUTPUT_TOKENS: u64 = 16_384;
 
 /// The prefix of the settings for models that write summaries.
@@ -37,24 +37,24 @@ const SUMMARIES: &str = "auxiliary.compression";
 pub struct ModelSpec {
     /// The prefix of its settings, for messages: `model`, `auxiliary.compression`.
     pub prefix: &'static str,
-    /// Its name. Empty when the provider's list of models decides.
+    /// Its name. If empty, the provider's list of models decides.
     pub model: String,
     /// The provider, or `auto`.
     pub provider: String,
-    /// Where, if not at the usual address.
+    /// The address, if not the default one.
     pub base_url: String,
-    /// The wire, if not the one its provider speaks best.
+    /// The wire format, if not the provider's preferred one.
     pub wire: Option<WireFormat>,
     /// The key.
     pub api_key: Secret,
     /// The environment variable with the key.
     pub api_key_env: String,
-    /// The window that is configured, and for which models.
+    /// The configured window, and the models it applies to.
     pub window: Option<WindowSetting>,
 }
 
 impl ModelSpec {
-    /// The model that does the work.
+    /// Returns the main model.
     #[must_use]
     pub fn main(settings: &Settings) -> Self {
         let model = &settings.model;
@@ -70,7 +70,7 @@ impl ModelSpec {
         }
     }
 
-    /// The model that writes summaries, if one was chosen: `None` leaves that to the model of the conversation.
+    /// Returns the model for summaries, if one was chosen; `None` means the model of the conversation.
     #[must_use]
     pub fn for_summaries(settings: &Settings) -> Option<Self> {
         let summary = &settings.auxiliary.compression;
@@ -80,14 +80,14 @@ impl ModelSpec {
         (!is_main(model) && !nothing_named).then(|| Self::summary_model(settings, &summary.model))
     }
 
-    /// Models to be asked when the model of the conversation, which none was put before, cannot write a summary.
+    /// Returns the models to call if the conversation's own model, called first, cannot write a summary.
     #[must_use]
     pub fn summary_fallbacks(settings: &Settings) -> Vec<Self> {
         Self::summary_model(settings, "").fallbacks(settings)
     }
 
-    /// A model for summaries by its name. Without a provider of its own it is one at the main endpoint, unless its name says
-    /// that it cannot be there; then it is looked for wherever there is a key for it.
+    /// Returns a model for summaries by its name. Without a provider of its own it is at the main endpoint, unless its name shows that it
+    /// cannot be there; then the environment's keys decide.
     fn summary_model(settings: &Settings, name: &str) -> Self {
         let (summary, main) = (&settings.auxiliary.compression, &settings.model);
         let asks_main = is_main(&summary.provider);
@@ -128,7 +128,7 @@ impl ModelSpec {
         }
     }
 
-    /// The same model wherever its name and the keys of the environment lead.
+    /// Returns the same model at a provider chosen by its name and the keys in the environment.
     fn wherever_there_is_a_key(&self) -> Self {
         Self {
             provider: "auto".to_owned(),
@@ -140,8 +140,8 @@ impl ModelSpec {
         }
     }
 
-    /// Whether the endpoint that the settings name cannot have a model of this name: another maker's own address, or a server
-    /// of one's own and a model that is not given away. An address of one's own may lead anywhere.
+    /// Whether the endpoint in the settings cannot have a model of this name: the API of another maker, or a local server for a model
+    /// without open weights. A custom address may have any model.
     fn cannot_have(&self, name: &str) -> bool {
         let (Some(kind), Some(serving)) = (self.named_kind(), EndpointKind::serving(name)) else {
             return false;
@@ -175,14 +175,14 @@ impl ModelSpec {
                     false if self.cannot_have(name) => self.wherever_there_is_a_key(),
                     false => self.clone(),
                 };
-                // A configured window is about the model that is asked first.
+                // A configured window applies to the model that is called first.
                 Self { window: self.window.clone().filter(|_| name == self.model), ..base.named(name) }
             })
             .collect()
     }
 
-    /// Another model by its name: at the same place, or, as `provider:name`, at the usual place of another provider. Names
-    /// of models may hold colons themselves, so only what is a provider's name counts as one.
+    /// Returns another model by its name: at the same endpoint, or, as `provider:name`, at the default address of another provider. Names
+    /// of models may contain colons, so only the name of a provider counts as one.
     #[must_use]
     pub fn named(&self, name: &str) -> Self {
         let elsewhere = name.split_once(':').and_then(|(provider, model)| {
@@ -197,7 +197,7 @@ impl ModelSpec {
                 wire: None,
                 api_key: Secret::new(""),
                 api_key_env: String::new(),
-                // What counts for another model counts for none here, and is kept to be said.
+                // A window for another model does not apply here; it is stored so that this can be reported.
                 window: self.window.clone().filter(|window| match &window.scope {
                     WindowScope::Run => true,
                     WindowScope::Endpoint => false,
@@ -208,8 +208,7 @@ impl ModelSpec {
         }
     }
 
-    /// The kind of endpoint that the settings name, by provider or address. `None` where the keys of the environment
-    /// decide.
+    /// Returns the kind of endpoint that the settings name, by provider or address. `None` if the keys in the environment decide.
     #[must_use]
     pub fn named_kind(&self) -> Option<EndpointKind> {
         EndpointKind::parse(self.provider.trim()).or_else(|| {
@@ -224,7 +223,7 @@ impl ModelSpec {
         self.provider == settings.model.provider && self.base_url == settings.model.base_url
     }
 
-    /// Finds its endpoint. `variable` looks up the environment for the caller.
+    /// Resolves its endpoint. `variable` looks up the environment for the caller.
     pub fn endpoint(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Endpoint, EndpointError> {
         let settings = EndpointSettings {
             prefix: self.prefix,
@@ -245,7 +244,7 @@ pub(crate) fn is_main(name: &str) -> bool {
     name.trim().eq_ignore_ascii_case("main")
 }
 
-/// Whether a provider is left to the model's name and the keys that are there.
+/// Whether the model's name and the available keys choose the provider.
 fn is_open(provider: &str) -> bool {
     matches!(provider.trim().to_ascii_lowercase().as_str(), "" | "auto")
 }
@@ -259,28 +258,28 @@ fn wire_format_of(wire: WireChoice) -> Option<WireFormat> {
     }
 }
 
-/// Everything found out about a model at an endpoint.
+/// A model at an endpoint, with all facts about it.
 #[derive(Clone, Debug)]
 pub struct ModelAtEndpoint {
     /// Its name.
     pub model: String,
-    /// Its endpoint; `None` where only the model itself was looked up.
+    /// Its endpoint; `None` if only the model itself was looked up.
     pub endpoint: Option<Endpoint>,
     /// The wire format of its requests.
     pub wire: WireFormat,
     /// Its window, and the source of the figure.
     pub window: ResolvedWindow,
-    /// Why the configured window does not count for it, where one is configured and does not.
+    /// Why the configured window does not apply to it, if there is one that does not.
     pub unused_window: Option<String>,
     /// The entry of the catalogue.
     pub known: CataloguedModel,
-    /// Where compaction starts, and why.
+    /// The threshold, and the reason for it.
     pub threshold: ThresholdChoice,
-    /// Every limit that follows.
+    /// The limits that follow.
     pub policy: LimitPolicy,
     /// How its prompts are cached.
     pub cache: CachePolicy,
-    /// What its calls cost.
+    /// The prices of its calls.
     pub price_source: PriceSource,
 }
 
@@ -293,7 +292,7 @@ pub struct ModelFactSources<'a> {
     pub catalogue: &'a Catalogue,
     /// The window the endpoint states, if it was queried.
     pub said: Option<EndpointWindow>,
-    /// What an error taught earlier.
+    /// The window learnt from an earlier error.
     pub learnt: Option<u64>,
 }
 
@@ -349,8 +348,7 @@ impl ModelAtEndpoint {
     }
 
     #[cfg(feature = "http")]
-    /// Queries the endpoint for the window, and combines the facts. When an endpoint does not answer, the other sources
-    /// count.
+    /// Queries the endpoint for the window, and combines the facts. If the endpoint does not answer, the other sources are used.
     pub async fn look_up(
         wish: &ModelSpec,
         endpoint: Endpoint,
@@ -362,8 +360,8 @@ impl ModelAtEndpoint {
         Self::of(wish, Some(endpoint), &ModelFactSources { said: said.or(before.said), ..*before })
     }
 
-    /// The output cap to request: the configured one, else a usual one where the wire format requires a limit.
-    /// Elsewhere the provider's own default is best.
+    /// Returns the output limit to request: the configured one, or else a default if the wire format requires a limit. Otherwise the
+    /// provider's own default applies.
     #[must_use]
     pub fn output_cap_tokens(&self, configured: Option<u64>) -> Option<u64> {
         let usual = || {
@@ -374,14 +372,14 @@ impl ModelAtEndpoint {
     }
 
     #[cfg(feature = "http")]
-    /// The model, ready to be called; `None` without an endpoint.
+    /// Returns the model as a target for calls; `None` without an endpoint.
     #[must_use]
     pub fn target(&self, client: &Client) -> Option<ModelTarget> {
         self.target_within(client, TimeLimits::of(self.endpoint.as_ref()?))
     }
 
     #[cfg(feature = "http")]
-    /// The same, with limits on time of the caller's.
+    /// Like [`target`](Self::target), with the caller's time limits.
     #[must_use]
     pub fn target_within(&self, client: &Client, limits: TimeLimits) -> Option<ModelTarget> {
         let endpoint = self.endpoint.clone()?;

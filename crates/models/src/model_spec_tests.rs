@@ -1,4 +1,4 @@
-//! Settings become models, and every value says where it came from.
+//! Tests of models from settings, and of the source of every value.
 
 use throughline_config::Loader;
 use throughline_engine::ThresholdOrigin;
@@ -34,7 +34,7 @@ fn a_name_may_say_who_serves_it() {
     let tagged = main.named("qwen3:8b");
     assert_eq!((tagged.model.as_str(), tagged.provider.as_str()), ("qwen3:8b", "openai"));
     assert_eq!(main.named("ollama:qwen3:8b").model, "qwen3:8b");
-    // A window of another model is kept to be said that it does not count; elsewhere none counts for the same name either.
+    // A window for another model is stored so that it can be reported as not applied; at another endpoint none applies.
     assert!(elsewhere.window.is_some() && !counts(&elsewhere));
     assert_eq!(main.named("ollama:small").window, None);
 }
@@ -79,7 +79,7 @@ fn summaries_are_left_to_the_main_model_unless_another_is_named() {
 #[test]
 fn summary_model_without_a_provider_is_at_the_main_endpoint() {
     let custom = "base_url: 'http://127.0.0.1:9/v1', api_key_env: MINE, wire: chat, default: large";
-    // Main endpoint; what is set for summaries; who is asked there: provider, address, variable of the key.
+    // Main endpoint; the summary setting; the model called there: provider, address, variable of the key.
     let cases = [
         (custom, "model: small", "auto http://127.0.0.1:9/v1 MINE"),
         (custom, "model: gpt-5-mini", "auto http://127.0.0.1:9/v1 MINE"),

@@ -1,8 +1,8 @@
-//! The limits of a model: its window, its threshold, what is reserved, each with where it came from.
+//! The limits of a model: its window, its threshold, the reserved answer, each with its source.
 //!
-//! This is the only place where they are resolved. Every command collects what it knows into [`LimitSources`] and shows
-//! what [`resolve_limits`] makes of it, so the same settings give the same answer everywhere. Not for: reading settings,
-//! asking endpoints, and dividing a threshold into budgets.
+//! This is the only place where they are resolved. Every command collects its facts in [`LimitSources`] and shows the result of
+//! [`resolve_limits`], so the same settings give the same limits everywhere. Not for: reading settings, querying endpoints, and dividing a
+//! threshold into budgets.
 
 use throughline_config::{Settings, WindowScope, WindowSetting};
 use throughline_provider::{EndpointKind, EndpointWindow, ResolvedWindow, WindowFacts, WindowSource};
@@ -10,36 +10,36 @@ use throughline_tokens::{Catalogue, CataloguedModel, LimitPolicy};
 
 use crate::threshold::{ThresholdChoice, limit_policy, threshold_for};
 
-/// The window Claude Code works in unless its user chose the large one.
+/// The window of Claude Code unless its user chose the large one.
 const CLAUDE_CODE_TOKENS: u64 = 200_000;
 
-/// Everything that limits are resolved from.
+/// The facts from which limits are resolved.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitSources<'a> {
-    /// The model's name; empty where none is named.
+    /// The model's name; empty if none is named.
     pub model: &'a str,
-    /// The provider, where it is known.
+    /// The provider, if known.
     pub provider: Option<EndpointKind>,
     /// Thresholds, windows of single models, the longest answer.
     pub settings: &'a Settings,
-    /// The value of `model.context_length`, or of the setting in its place.
+    /// The value of `model.context_length`, or of the setting that replaces it.
     pub configured: Option<&'a WindowSetting>,
     /// The catalogue of models.
     pub catalogue: &'a Catalogue,
     /// The window the endpoint states, if it was queried.
     pub endpoint: Option<EndpointWindow>,
-    /// What an error taught earlier.
+    /// The window learnt from an earlier error.
     pub learnt: Option<u64>,
     /// The client of a recorded conversation.
     pub recorded: Option<RecordedClient>,
-    /// The output cap of the requests, where it is known. It outranks the setting.
+    /// The output limit of the requests, if known. It takes precedence over the setting.
     pub output_cap_tokens: Option<u64>,
 }
 
 /// The client of a recorded conversation, with facts from its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedClient {
-    /// Claude Code. It never sends more than its window has, so its largest prompt tells which of its two windows it had.
+    /// Claude Code. It never sends more than its window, so its largest prompt shows which of its two windows it had.
     ClaudeCode {
         /// Tokens of the largest prompt in the log.
         largest_prompt_tokens: u64,
@@ -56,13 +56,13 @@ pub enum RecordedClient {
 pub struct ResolvedLimits {
     /// The window with its source, and the values of other sources.
     pub window: ResolvedWindow,
-    /// Why the configured window does not count for this model, where one is configured and does not.
+    /// Why the configured window does not apply to this model, if there is one that does not.
     pub unused_window: Option<String>,
     /// The entry of the catalogue.
     pub known: CataloguedModel,
-    /// Where compaction starts, and why.
+    /// The threshold, and the reason for it.
     pub threshold: ThresholdChoice,
-    /// Every limit that follows.
+    /// The limits that follow.
     pub policy: LimitPolicy,
 }
 
@@ -93,7 +93,7 @@ pub fn resolve_limits(sources: &LimitSources<'_>) -> ResolvedLimits {
         .model
         .for_model(model)
         .and_then(|(pattern, own)| Some((format!("model.models.{pattern}"), own.context_length?)));
-    // A client of a recorded conversation may have had less than the model has, never more.
+    // A recorded client may have had a smaller window than the model, never a larger one.
     let recorded = sources.recorded.and_then(RecordedClient::window);
     let recorded =
         recorded.filter(|(tokens, _)| known.facts.entry.is_none() || *tokens < known.facts.window_tokens);
@@ -115,7 +115,7 @@ pub fn resolve_limits(sources: &LimitSources<'_>) -> ResolvedLimits {
 }
 
 impl ResolvedLimits {
-    /// Where the window came from, to be written after its size.
+    /// Returns the source of the window, as text to follow its size.
     #[must_use]
     pub fn window_origin(&self, model: &str) -> String {
         match &self.window.source {

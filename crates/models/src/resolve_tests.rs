@@ -1,4 +1,4 @@
-//! Which limits hold, and who says so.
+//! Tests of the limits that apply, and of their sources.
 
 use throughline_config::Loader;
 

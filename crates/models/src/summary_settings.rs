@@ -1,4 +1,4 @@
-//! From settings to the models that write summaries: which ones, in which order, and which cannot be used.
+//! Turns settings into the models for summaries: which ones, in which order, and which cannot be used.
 //!
 //! Not for: reading settings or the environment; the caller passes them in.
 
@@ -10,20 +10,20 @@ use throughline_tokens::Catalogue;
 
 use crate::model_spec::{ModelAtEndpoint, ModelFactSources, ModelSpec, is_main, learnt_scope};
 
-/// The provider name that means no model at all.
+/// The provider name for summaries without a model.
 const RULES: &str = "rules";
 
-/// Models that shall write summaries, as the settings have it.
+/// The models for summaries according to the settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummarySettings {
-    /// Other models than the conversation's own, in their order.
+    /// Models other than the conversation's own, in order.
     pub others: Vec<ModelSpec>,
     /// When the conversation's own model writes summaries.
     pub own_model: OwnModel,
 }
 
 impl SummarySettings {
-    /// Reads the settings; `None` when rules alone write summaries.
+    /// Reads the settings; `None` if only rules write summaries.
     #[must_use]
     pub fn of(settings: &Settings) -> Option<Self> {
         let summary = &settings.auxiliary.compression;
@@ -42,9 +42,9 @@ impl SummarySettings {
         Some(Self { others, own_model })
     }
 
-    /// The same for a host whose conversations run on the keys of its clients. Where no model is named, the conversation's
-    /// own writes with the client's key, unless clients of several owners share the host. The name `main` has it write
-    /// in any case, with the login of a subscription too.
+    /// Reads the settings for a host whose conversations use the keys of its clients. If no model is named, the conversation's own model
+    /// writes with the client's key, unless clients of several owners share the host. The name `main` always selects it, even with a
+    /// subscription login.
     #[must_use]
     pub fn for_clients(settings: &Settings, owners: ClientOwners) -> Option<Self> {
         let wishes = Self::of(settings)?;
@@ -61,12 +61,12 @@ impl SummarySettings {
     }
 }
 
-/// Whose clients a host serves.
+/// The owners of a host's clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientOwners {
-    /// Those of one owner.
+    /// All clients have one owner.
     One,
-    /// Those of several, each with access tokens of their own.
+    /// There are several owners, each with access tokens.
     Several,
 }
 
@@ -75,7 +75,7 @@ pub enum ClientOwners {
 pub struct SummaryRoutes {
     /// Models that are ready, in order.
     pub routes: Vec<SummaryRoute>,
-    /// Messages for the user: the setting that keeps a model from being called.
+    /// Messages for the user: the setting that prevents a call to a model.
     pub problems: Vec<String>,
 }
 
@@ -85,16 +85,16 @@ pub struct RouteSearch<'a> {
     pub settings: &'a Settings,
     /// The catalogue.
     pub catalogue: &'a Catalogue,
-    /// Asks endpoints about windows, and models for summaries.
+    /// Queries endpoints for windows, and calls models for summaries.
     pub client: &'a Client,
     /// Looks up the environment.
     pub variable: &'a (dyn Fn(&str) -> Option<String> + Sync),
-    /// Looks up windows that errors taught.
+    /// Looks up windows learnt from errors.
     pub learnt: &'a (dyn Fn(&GuardScope) -> Option<u64> + Sync),
 }
 
 impl RouteSearch<'_> {
-    /// Finds the models. One that cannot be found is reported and left out: the others are still used.
+    /// Resolves the models. A model that cannot be resolved is reported and left out; the others are still used.
     pub async fn find(&self, wishes: &SummarySettings) -> SummaryRoutes {
         let mut found = SummaryRoutes::default();
         for wish in &wishes.others {

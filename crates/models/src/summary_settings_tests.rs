@@ -1,4 +1,4 @@
-//! Settings become routes in their order, and what is wrong is said with the setting that mends it.
+//! Tests of routes from settings, in order, and of messages that name the setting to change.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn settings(yaml: &str) -> Settings {
     Loader::new().file("config.yaml", yaml.to_owned()).load().unwrap().settings
 }
 
-/// Who would be asked, in words.
+/// Returns the order of models in words.
 fn order(wishes: Option<SummarySettings>) -> String {
     match wishes {
         None => "rules".to_owned(),
@@ -33,7 +33,7 @@ fn order(wishes: Option<SummarySettings>) -> String {
 
 #[test]
 fn the_order_of_models_follows_from_the_settings() {
-    // With a key of our own, and with keys of several others, on which nothing is asked that nobody named.
+    // With an own key, and with keys of several owners, where only named models are called.
     let cases = [
         ("{}", "own", "rules"),
         ("auxiliary: {compression: {provider: main}}", "own", "own"),
@@ -68,7 +68,7 @@ fn the_order_of_models_follows_from_the_settings() {
         assert_eq!(order(SummarySettings::of(&settings)), on_our_key, "{yaml}");
         let several = SummarySettings::for_clients(&settings, ClientOwners::Several);
         assert_eq!(order(several), on_anothers, "{yaml}");
-        // With the keys of one owner's clients the conversation's own model writes where nobody is named.
+        // With the keys of one owner's clients, the conversation's own model writes if no other is named.
         let one = order(SummarySettings::for_clients(&settings, ClientOwners::One));
         assert_eq!(one, if yaml == "{}" { "own by the client's key" } else { on_anothers }, "{yaml}");
     }

@@ -1,13 +1,13 @@
-//! Which threshold holds for a model, and all limits that follow from the settings.
+//! The threshold of a model, and all limits that follow from the settings.
 //!
-//! A pattern of `compression.models` outranks everything; without one, models of a Codex subscription whose window fills
-//! fast get a higher threshold, once said and easily turned off; otherwise the general setting holds.
+//! A pattern of `compression.models` takes precedence. Without one, models of a Codex subscription, whose window fills quickly, get a
+//! higher threshold, which is announced once and can be turned off; otherwise the general setting applies.
 
 use throughline_config::{CompressionSettings, EconomyMode, EconomySettings, Settings};
 use throughline_engine::ThresholdOrigin;
 use throughline_tokens::{Economy, LimitPolicy, ToolDeferral};
 
-/// Where the threshold of Codex subscriptions is raised to.
+/// The raised threshold for Codex subscriptions.
 const CODEX_RATIO: f64 = 0.85;
 const CODEX_PROVIDER: &str = "openai-codex";
 const CODEX_MODELS: [&str; 3] = ["gpt-5.4", "gpt-5.5", "gpt-5.6"];
@@ -17,13 +17,13 @@ const CODEX_MODELS: [&str; 3] = ["gpt-5.4", "gpt-5.5", "gpt-5.6"];
 pub struct ThresholdChoice {
     /// Share of the window.
     pub ratio: f64,
-    /// Tokens, in place of the share.
+    /// The threshold in tokens, instead of the share.
     pub tokens: Option<u64>,
     /// The setting or rule the value comes from.
     pub origin: ThresholdOrigin,
 }
 
-/// The threshold for a model.
+/// Returns the threshold for a model.
 #[must_use]
 pub(crate) fn threshold_for(settings: &CompressionSettings, provider: &str, model: &str) -> ThresholdChoice {
     let general = ThresholdChoice {
@@ -32,7 +32,7 @@ pub(crate) fn threshold_for(settings: &CompressionSettings, provider: &str, mode
         origin: ThresholdOrigin::General,
     };
     if let Some((pattern, own)) = settings.for_model(model) {
-        // A share of the pattern's own counts before tokens that are meant for all models.
+        // A share in the pattern takes precedence over tokens for all models.
         let tokens = own.threshold_tokens.or(general.tokens.filter(|_| own.threshold.is_none()));
         return ThresholdChoice {
             ratio: own.threshold.unwrap_or(general.ratio),
@@ -53,7 +53,7 @@ fn is_codex(provider: &str, model: &str) -> bool {
     provider.eq_ignore_ascii_case(CODEX_PROVIDER) && CODEX_MODELS.into_iter().any(starts)
 }
 
-/// The policy from the settings, for a window and an output cap.
+/// Returns the policy from the settings, for a window and an output limit.
 #[must_use]
 pub(crate) fn limit_policy(
     settings: &Settings,
@@ -62,8 +62,8 @@ pub(crate) fn limit_policy(
     output_cap_tokens: Option<u64>,
 ) -> LimitPolicy {
     let compression = &settings.compression;
-    // Tokens set the threshold outright: the share does not lower them, only the room for the answer does. More than the
-    // window has cannot be meant for it; there the share holds.
+    // A threshold in tokens is not lowered by the share, only by the space for the answer. If it exceeds the window, it cannot be meant for
+    // it, and the share applies.
     let tokens = threshold.tokens.filter(|tokens| *tokens <= window_tokens);
     let tokens_ratio = tokens.map_or(0.0, |tokens| tokens as f64 / window_tokens.max(1) as f64);
     LimitPolicy {
@@ -83,7 +83,7 @@ pub(crate) fn limit_policy(
     }
 }
 
-/// The ways of saving money in a mode. A setting of its own overrides each of them.
+/// Returns the means of saving money in a mode. Each can be overridden by a setting of its own.
 #[must_use]
 pub fn economy_of(settings: &EconomySettings, mode: EconomyMode) -> Economy {
     let of_mode = match mode {

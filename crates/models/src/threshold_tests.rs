@@ -1,4 +1,4 @@
-//! Which threshold holds for which model.
+//! Tests of the threshold of each model.
 
 use throughline_config::{Loader, Settings};
 use throughline_engine::ThresholdOrigin;
@@ -26,7 +26,7 @@ fn the_most_particular_setting_wins() {
             Some(90_000),
             general.clone(),
         ),
-        // Codex: raised, by default and by nothing else.
+        // Codex: raised by default, and only there.
         ("", "openai-codex", "gpt-5.5", 0.85, None, codex.clone()),
         ("", "openai-codex", "openai/GPT-5.5-high", 0.85, None, codex.clone()),
         ("", "openai", "gpt-5.5", 0.5, None, general.clone()),
@@ -42,7 +42,7 @@ fn the_most_particular_setting_wins() {
             None,
             general.clone(),
         ),
-        // An absolute cap stays.
+        // An absolute threshold is not raised.
         (
             "compression: {threshold_tokens: 200k}",
             "openai-codex",
@@ -51,7 +51,7 @@ fn the_most_particular_setting_wins() {
             Some(200_000),
             codex.clone(),
         ),
-        // A pattern says it all.
+        // A pattern takes precedence over everything.
         (
             "compression: {models: {'gpt-5*': {threshold: 0.4}}}",
             "openai-codex",
@@ -96,7 +96,7 @@ fn only_the_raise_is_announced() {
 
 #[test]
 fn threshold_in_tokens_holds_outright() {
-    // Settings -> threshold as configured and in force in a window of 200,000.
+    // Settings -> configured and effective threshold in a window of 200,000.
     let cases = [
         ("threshold: 0.5", 100_000, 100_000),
         ("threshold_tokens: 40k", 40_000, 40_000),

@@ -1,9 +1,9 @@
-//! What every context engine has to keep, as checks that can be run against any of them: those of this program, those of
-//! other processes, those somebody is writing now.
+//! Checks of the rules for every context engine, which can be run against any of them: built-in ones, those in other processes, and those
+//! under development.
 //!
-//! Engines are driven as a host drives them: through the managed call, against a model that answers by rote, on every
-//! wire. Parts: `stage` that model and a conversation with it; `held` whole conversations; `asked` single questions;
-//! `spoken` the wire itself, for engines in processes of their own.
+//! Engines are driven as a host drives them: through the managed call, against a scripted model, in every wire format. Parts: `stage` that
+//! model and a conversation with it; `held` whole conversations; `asked` single questions; `spoken` the wire itself, for engines in
+//! processes of their own.
 //!
 //! Not for: how good an engine's summaries are.
 
@@ -25,7 +25,7 @@ pub(crate) use check::CheckEnvironment;
 pub use check::{CheckVerdict, ConformanceCheck, MakeEngine};
 
 impl ConformanceCheck {
-    /// Checks an engine, wherever it runs.
+    /// Checks an engine, in this process or another.
     pub async fn of_engine(make: MakeEngine<'_>) -> Vec<ConformanceCheck> {
         let mut checks = methods::all(make).await;
         checks.extend(sessions::all(make).await);
@@ -34,7 +34,7 @@ impl ConformanceCheck {
 }
 
 impl ConformanceCheck {
-    /// Checks an engine in a process of its own: how it speaks first, and if it speaks at all, everything else.
+    /// Checks an engine in a process of its own: first its protocol, and if that works, everything else.
     pub async fn of_process(
         name: &str,
         launch: &Launch,
@@ -42,7 +42,7 @@ impl ConformanceCheck {
         services: &Arc<dyn HostServices>,
     ) -> Vec<ConformanceCheck> {
         let mut checks = transport::all(name, launch, bounds, services).await;
-        // One that does not say who it is answers nothing else either.
+        // An engine that does not introduce itself answers nothing else either.
         if checks.first().is_none_or(ConformanceCheck::has_failed) {
             return checks;
         }

@@ -1,7 +1,7 @@
-//! A process that speaks the protocol: started, asked, listened to, and ended.
+//! A process that implements the protocol: starting it, exchanging messages, and ending it.
 //!
-//! Whatever it does is bounded: the length of its lines, how much else it prints, how long an answer may take. One that
-//! breaks a bound is killed, and calls that wait for it fail with the reason.
+//! Everything it does is limited: the length of its lines, other output, the time of an answer. A process that exceeds a limit is killed,
+//! and pending calls fail with the reason.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -23,31 +23,31 @@ use crate::line_reader::{ReadLine, read_line};
 use crate::protocol::{RpcError, RpcLine, answer_line, code, method, request_line};
 use crate::services::HostServices;
 
-/// How an engine is started.
+/// The command that starts an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Where it runs.
+    /// The working directory.
     pub folder: PathBuf,
 }
 
-/// What an engine may take.
+/// The limits of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineBounds {
     /// Time until it has introduced itself.
     pub start: Duration,
-    /// For anything but a compaction.
+    /// Time of any call except a compaction.
     pub answer: Duration,
-    /// For a compaction, or preparing one.
+    /// Time of a compaction, or of preparing one.
     pub compress: Duration,
-    /// Bytes of a line.
+    /// Maximum length of a line in bytes.
     pub line_bytes: usize,
-    /// Lines on its standard output that are none of the protocol.
+    /// Maximum number of lines on its standard output that are not part of the protocol.
     pub stray_lines: usize,
-    /// The pause before it is started again after it ended; it doubles each time.
+    /// The wait before it is restarted; it doubles each time.
     pub pause: Duration,
 }
 
@@ -64,17 +64,17 @@ impl Default for EngineBounds {
     }
 }
 
-/// A line of standard error that is passed on to the log.
+/// The maximum length of a line of standard error that is passed on to the log.
 const LOG_LINE_BYTES: usize = 4 * 1024;
 
-/// How long a process that closed its output may take to end by itself, and its standard error to be read to its end.
-/// Both are events; the bound is for one that goes on without an output.
+/// How long a process that closed its output may take to end by itself, and its standard error to be read to its end. Both are events; the
+/// limit is for a process that continues without an output.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Why an engine gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CallFailure {
-    /// It is not there any more, or never was.
+    /// It has ended, or was never started.
     Gone(String),
     /// It answered with an error.
     Error(RpcError),
@@ -84,15 +84,15 @@ pub(crate) enum CallFailure {
 
 type PendingCalls = Arc<Mutex<HashMap<u64, oneshot::Sender<Result<Box<RawValue>, RpcError>>>>>;
 
-/// A process that is there.
+/// A running process.
 pub(crate) struct Connection {
-    /// Nothing once it was closed.
+    /// `None` once it was closed.
     stdin: tokio::sync::Mutex<Option<ChildStdin>>,
     waiting: PendingCalls,
     next_id: AtomicU64,
-    /// Why it ended, once it has.
+    /// The reason of its end, once it has ended.
     ended: Arc<Mutex<Option<String>>>,
-    /// Asks the task that owns the process to kill it.
+    /// Requests the task that owns the process to kill it.
     kill: Arc<Notify>,
     /// A description of how it ended, once it has.
     exit: watch::Receiver<Option<String>>,
@@ -149,8 +149,8 @@ impl Connection {
             exit: exit.clone(),
             tasks,
         });
-        // It listens only once the connection is there: a process may end before this function does, and the listener
-        // reports that end through the connection.
+        // The task starts once the connection exists: a process may end before this function returns, and the task reports that end through
+        // the connection.
         let listener =
             Listener { own: Arc::downgrade(&connection), waiting, ended, exit, errors, log, bounds };
         let reading = tokio::spawn(async move { listener.listen(stdout).await });
@@ -158,7 +158,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Whether it is still running, as far as is known.
+    /// Whether it is still running, as far as known.
     pub(crate) fn is_open(&self) -> bool {
         lock(&self.ended).is_none()
     }
@@ -205,7 +205,7 @@ impl Connection {
         stdin.flush().await
     }
 
-    /// Closes its input and waits for its end. `false` when it continues to run.
+    /// Closes its input and waits for its end. Returns `false` if it continues to run.
     pub(crate) async fn close(&self, limit: Duration) -> bool {
         drop(self.stdin.lock().await.take());
         exited(&self.exit, limit).await.is_some()
@@ -215,7 +215,7 @@ impl Connection {
         lock(&self.ended).clone().unwrap_or_else(|| "it does not answer any more".to_owned())
     }
 
-    /// Ends it; the first reason counts.
+    /// Kills it; the first reason counts.
     pub(crate) fn kill(&self, why: &str) {
         end(&self.ended, &self.waiting, why);
         self.kill.notify_one();
@@ -227,7 +227,7 @@ async fn reap(mut child: Child, kill: Arc<Notify>, ends: watch::Sender<Option<St
     let status = tokio::select! {
         status = child.wait() => status,
         () = kill.notified() => {
-            // It may be gone already.
+            // It may have ended already.
             let _ = child.start_kill();
             child.wait().await
         }
@@ -239,7 +239,7 @@ async fn reap(mut child: Child, kill: Arc<Notify>, ends: watch::Sender<Option<St
     ends.send_replace(Some(words));
 }
 
-/// How a process ended; `None` when it still runs after `limit`.
+/// Returns how a process ended; `None` if it is still running after `limit`.
 async fn exited(exit: &watch::Receiver<Option<String>>, limit: Duration) -> Option<String> {
     let mut exit = exit.clone();
     let ended = tokio::time::timeout(limit, exit.wait_for(Option::is_some)).await;
@@ -319,8 +319,8 @@ impl Listener {
         };
         let why = match why {
             Some(why) => why,
-            // A process that closes its output has a moment to end by itself, because how it ended says more; and what
-            // it wrote last is passed on before its end is reported.
+            // A process that closes its output gets a moment to end by itself, because its exit status says more; its last log lines are
+            // passed on before its end is reported.
             None => {
                 let words = exited(&self.exit, GRACE).await;
                 let _ = tokio::time::timeout(GRACE, self.errors).await;
@@ -333,7 +333,7 @@ impl Listener {
         }
     }
 
-    /// Handles a line; `false` when it is not a message of the protocol.
+    /// Handles a line; returns `false` if it is not a message of the protocol.
     fn take(&self, line: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(line) else { return false };
         let Ok(parsed) = serde_json::from_str::<RpcLine<'_>>(text) else { return false };
@@ -345,7 +345,7 @@ impl Listener {
             }
             (None, Some(id)) => {
                 let Some(sender) = id.as_u64().and_then(|id| lock(&self.waiting).remove(&id)) else {
-                    // An answer without a waiting call: too late, or to nothing that was asked.
+                    // An answer without a pending call: too late, or to no request.
                     return result.is_some() || error.is_some();
                 };
                 let answer = match (result, error) {
@@ -440,7 +440,7 @@ async fn pass_on_errors(stderr: impl AsyncRead + Unpin, log: &EngineLog) {
     loop {
         match read_line(&mut from, &mut buffer, 16 * LOG_LINE_BYTES).await {
             Ok(ReadLine::Line) => log.write(&shown(&buffer)),
-            // What is longer is read on in pieces, and not shown.
+            // The rest of a longer line is read in pieces, and not shown.
             Ok(ReadLine::TooLong) => {
                 use tokio::io::AsyncBufReadExt as _;
                 let taken = from.buffer().len();
@@ -451,7 +451,7 @@ async fn pass_on_errors(stderr: impl AsyncRead + Unpin, log: &EngineLog) {
     }
 }
 
-/// A line as far as the log shows it.
+/// Returns a line as the log shows it.
 fn shown(line: &[u8]) -> String {
     let line = line.get(..LOG_LINE_BYTES).unwrap_or(line);
     let text = String::from_utf8_lossy(line);

@@ -1,4 +1,4 @@
-//! An engine with another that steps in when it gives no answer, for those who asked for that.
+//! An engine with a fallback that answers when it does not, if the user enabled that.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ pub struct FallbackEngine {
 }
 
 impl FallbackEngine {
-    /// Lets `stand_in` answer what `engine` does not.
+    /// Creates an engine that is replaced by `stand_in` when it fails.
     #[must_use]
     pub fn new(
         engine: Arc<dyn ContextEngine>,
@@ -51,7 +51,7 @@ impl FallbackEngine {
         })
     }
 
-    /// Tells both; what the engine itself does not hear is no reason to stop.
+    /// Calls both; a failure of the engine itself is ignored.
     fn both<'a>(
         &'a self,
         tell: impl Fn(&'a dyn ContextEngine) -> EngineFuture<'a, ()> + Send + 'a,

@@ -1,7 +1,7 @@
-//! How an engine fares across all conversations it serves: one that cannot be started is not started for each of them in
-//! turn, and what it prints cannot fill a log.
+//! The health of an engine over all conversations it serves: a failed start is not repeated for each of them, and its output cannot fill
+//! the log.
 //!
-//! Not for: a process that ends while it serves a conversation; that is between the two of them.
+//! Not for: a process that ends while it serves a conversation (`process_engine`).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use crate::services::HostServices;
 
-/// The longest pause before a process is started again.
+/// The longest wait before a process is restarted.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Lines an engine may write to the log in each span of time.
+/// The maximum number of lines that an engine may write to the log in each period.
 const LINES_A_SPAN: u32 = 60;
 const SPAN: Duration = Duration::from_secs(60);
 
@@ -23,28 +23,28 @@ pub struct EngineHealth {
     log: Mutex<LogSpan>,
 }
 
-/// Failures in a row, and how long it is let be after them.
+/// Failures in a row, and the wait after them.
 #[derive(Debug, Default)]
 pub(crate) struct RestartBackoff {
     failures: u32,
-    /// Before this it is not started again, and why.
+    /// The time before which it is not restarted, and the reason.
     not_before: Option<(Instant, String)>,
 }
 
 impl RestartBackoff {
-    /// It failed: it is let be for a while that grows.
+    /// Records a failure: the next start waits, longer each time.
     pub(crate) fn failed(&mut self, first: Duration, why: &str) {
         let pause = first.saturating_mul(1 << self.failures.min(6)).min(LONGEST_PAUSE);
         self.failures = self.failures.saturating_add(1);
         self.not_before = Some((Instant::now() + pause, why.to_owned()));
     }
 
-    /// A call succeeded.
+    /// Records a success.
     pub(crate) fn went_well(&mut self) {
         *self = Self::default();
     }
 
-    /// Why it is not started now, if it is not.
+    /// Returns why it is not started now, if it is not.
     pub(crate) fn resting(&self) -> Option<String> {
         let (not_before, why) = self.not_before.as_ref()?;
         let left = not_before.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
@@ -72,7 +72,7 @@ impl EngineHealth {
         lock(&self.starts).resting()
     }
 
-    /// Passes a line on to the log, unless there were too many lately; how many were left out is said with the next.
+    /// Passes a line on to the log, unless there were too many recently; the number of dropped lines is stated with the next.
     pub(crate) fn log(&self, services: &dyn HostServices, line: &str) {
         let now = Instant::now();
         let mut span = lock(&self.log);

@@ -1,10 +1,11 @@
-//! Context engines in other processes: the protocol they speak, a host that is safe from them, and Throughline as such
-//! an engine for the hosts of others.
+//! Context engines in other processes: their protocol, a host that is protected against them, and Throughline as such an engine for other
+//! hosts.
 //!
-//! Parts: `protocol` the messages; `connection` one process, bounded in all it does; `health` what all conversations of an
-//! engine share; `process_engine` that process as a
-//! [`ContextEngine`](throughline_engine::ContextEngine); `manifest` how it is started; `masked` secrets in what it writes; `services` what a host offers to its engines; `stand_in` the engine in its place
-//! after a failure; `absent` an engine that could not be started; `serve` an engine of ours as such a process; `conformance` the checks for every engine.
+//! Parts: `protocol` the messages; `connection` one process with limits on everything it does; `health` the state shared by all
+//! conversations of an engine; `process_engine` that process as a [`ContextEngine`](throughline_engine::ContextEngine); `manifest` how it
+//! is started; `masked` secrets in its output; `services` the host's services for engines; `stand_in` the engine in its place after a
+//! failure; `absent` an engine that could not be started; `serve` an engine of ours as such a process; `conformance` the checks for every
+//! engine.
 //!
 //! For hosts that run an engine of their own, and for programs that run Throughline's engines in another host.
 //!
@@ -16,7 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Not for: where engines are looked up, and what a view has to be like (`throughline-engine` checks every one).
+//! Not for: the lookup of engines, and the rules for views (`throughline-engine` checks every view).
 
 mod conformance;
 mod connection;

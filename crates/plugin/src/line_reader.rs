@@ -1,15 +1,15 @@
-//! Reading lines of bounded length.
+//! Reads lines of bounded length.
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-/// What came of reading a line.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ReadLine {
     /// A line, without its end; it is in the buffer.
     Line,
     /// It is longer than allowed.
     TooLong,
-    /// Nothing more comes.
+    /// The end of the input.
     End,
 }
 

@@ -1,4 +1,4 @@
-//! Lines, long and short.
+//! Tests of short and long lines.
 
 use super::*;
 

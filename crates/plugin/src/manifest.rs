@@ -9,39 +9,39 @@ use crate::connection::Launch;
 /// The file that makes a directory an engine.
 const MANIFEST_FILE: &str = "plugin.yaml";
 
-/// What an engine says of itself before it is started.
+/// The manifest of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub description: String,
-    /// The program and what it is given.
+    /// The program and its arguments.
     pub command: Vec<String>,
 }
 
-/// What is wrong with a manifest.
+/// Why a manifest is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// It is no such file.
+    /// It is not a valid file.
     #[error(transparent)]
     Unreadable(#[from] ConfigErrors),
-    /// Something is missing.
+    /// A key is missing.
     #[error("{MANIFEST_FILE}: `{key}` is missing")]
     Missing {
         /// The missing key.
         key: &'static str,
     },
-    /// Something is of the wrong kind.
+    /// A value has the wrong type.
     #[error("{MANIFEST_FILE}:{line}: `{key}` must be {wanted}")]
     WrongKind {
         /// The key with the wrong value.
         key: String,
         /// Its line, counted from one.
         line: usize,
-        /// What it must be.
+        /// The required type.
         wanted: &'static str,
     },
     /// It names another engine than its directory.
@@ -58,7 +58,7 @@ impl Manifest {
     /// The file that makes a directory an engine.
     pub const FILE_NAME: &str = MANIFEST_FILE;
 
-    /// Reads the manifest of the directory of this name.
+    /// Parses the manifest of the directory of this name.
     pub fn read(directory: &str, bytes: &[u8]) -> Result<Self, ManifestError> {
         let entries = FlatEntry::read_all(MANIFEST_FILE, bytes)?;
         let find = |key: &str| entries.iter().find(|entry| entry.key == key);
@@ -76,7 +76,8 @@ impl Manifest {
         })
     }
 
-    /// How it is started from its directory. A program that lies there is meant before one of the same name elsewhere.
+    /// Returns the command that starts it in its directory. A program in the directory takes precedence over one of the same name
+    /// elsewhere.
     #[must_use]
     pub fn launch(&self, folder: &Path, is_file: impl Fn(&Path) -> bool) -> Launch {
         let (program, arguments) = match self.command.split_first() {
@@ -96,7 +97,7 @@ fn text_of(entry: &FlatEntry) -> Result<String, ManifestError> {
     }
 }
 
-/// A program with what it is given: a list, or a text that is parted at its spaces.
+/// Parses a program with its arguments: a list, or a text split at spaces.
 fn command_of(entry: &FlatEntry) -> Result<Vec<String>, ManifestError> {
     let words = match &entry.value {
         FlatValue::Text(text) => text.split_whitespace().map(str::to_owned).collect(),

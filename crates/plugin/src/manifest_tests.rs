@@ -1,4 +1,4 @@
-//! Manifests, right and wrong.
+//! Tests of valid and invalid manifests.
 
 use super::*;
 

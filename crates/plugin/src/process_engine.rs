@@ -1,9 +1,8 @@
-//! A context engine in another process, as the host has it.
+//! A context engine in another process, from the host's side.
 //!
-//! One process serves one conversation. It is started when it is first needed, and again when it has ended, after a pause
-//! that grows; it then receives again what it needs to continue (the model, the session). Nothing it does can harm the
-//! conversation: an answer that is late, broken or absent is an error with a reason, and the view it proposes is checked
-//! by the host as any other.
+//! One process serves one conversation. It is started when first needed, and restarted after it ended, after an increasing wait; it then
+//! receives what it needs to continue (the model, the session). It cannot harm the conversation: a late, invalid or missing answer is an
+//! error with a reason, and the host checks its views like any others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,10 +37,10 @@ pub struct ProcessEngine {
 #[derive(Default)]
 struct ProcessState {
     open: Option<OpenProcess>,
-    /// What is sent to it again when it is started again.
+    /// Sent again after a restart.
     model: Option<ModelInForce>,
     start: Option<SessionStart>,
-    /// After calls that ended the process.
+    /// The waits after calls that ended the process.
     pauses: RestartBackoff,
 }
 
@@ -52,7 +51,7 @@ struct OpenProcess {
 }
 
 impl ProcessEngine {
-    /// An engine of this name. Nothing is started yet.
+    /// Creates an engine of this name without starting it.
     #[must_use]
     pub fn new(name: &str, launch: Launch, bounds: EngineBounds, services: Arc<dyn HostServices>) -> Self {
         let health = Arc::<EngineHealth>::default();
@@ -60,19 +59,19 @@ impl ProcessEngine {
         Self { name: name.to_owned(), launch, bounds, services, health, redactor, state }
     }
 
-    /// The same, for one of several conversations that share what is known about the engine.
+    /// Returns the engine with the health shared by several conversations.
     #[must_use]
     pub fn sharing(self, health: &Arc<EngineHealth>) -> Self {
         Self { health: Arc::clone(health), ..self }
     }
 
-    /// The same, with secrets masked in what it writes.
+    /// Returns the engine with secrets masked in its output.
     #[must_use]
     pub fn masking(self, redactor: Option<Redactor>) -> Self {
         Self { redactor, ..self }
     }
 
-    /// Starts it if it does not run, and tells who it says it is.
+    /// Starts it if necessary, and returns its introduction.
     pub async fn introduction(&self) -> Result<InitializeResult, EngineError> {
         let mut state = self.state.lock().await;
         Ok(InitializeResult::clone(&self.opened(&mut state).await?.introduction))
@@ -83,7 +82,7 @@ impl ProcessEngine {
         Ok(self.opened(&mut state).await?.introduction.capabilities)
     }
 
-    /// The process, started if it does not run.
+    /// Returns the process, started if necessary.
     async fn opened(&self, state: &mut ProcessState) -> Result<OpenProcess, EngineError> {
         if let Some(open) = state.open.as_ref().filter(|open| open.connection.is_open()) {
             return Ok(open.clone());
@@ -101,7 +100,7 @@ impl ProcessEngine {
             Err(error) => {
                 let why = detail_of(&error);
                 self.health.start_failed(self.bounds.pause, why);
-                // As it is said until the next start.
+                // The same message until the next start.
                 Err(self.unavailable(&self.health.resting().unwrap_or_else(|| why.to_owned())))
             }
         }
@@ -136,7 +135,7 @@ impl ProcessEngine {
         Ok(OpenProcess { connection, introduction: Arc::new(introduction) })
     }
 
-    /// Asks it.
+    /// Sends a request.
     async fn ask<P: Serialize + Sync, T: DeserializeOwned>(
         &self,
         asked: &str,
@@ -151,7 +150,7 @@ impl ProcessEngine {
         self.noted(answer, asked).await
     }
 
-    /// Reads an answer; what ended the process is remembered.
+    /// Parses an answer; records why the process ended.
     async fn noted<T: DeserializeOwned>(
         &self,
         answer: Result<Box<serde_json::value::RawValue>, CallFailure>,
@@ -198,7 +197,7 @@ impl ProcessEngine {
     }
 }
 
-/// What happened, without whose doing it was.
+/// Returns the detail of an error without the name of the engine.
 fn detail_of(error: &EngineError) -> &str {
     match error {
         EngineError::Unavailable { detail, .. } | EngineError::BadAnswer { detail, .. } => detail,
@@ -206,19 +205,19 @@ fn detail_of(error: &EngineError) -> &str {
     }
 }
 
-/// A conversation on its way to an engine.
+/// A conversation as it is sent to an engine.
 #[derive(Serialize)]
 struct SnapshotParams<'a> {
     conversation: &'a Snapshot,
 }
 
-/// A size on its way to an engine.
+/// A size as it is sent to an engine.
 #[derive(Serialize)]
 struct PromptParams {
     prompt_tokens: u64,
 }
 
-/// Nothing on its way to an engine.
+/// Empty parameters.
 #[derive(Serialize)]
 struct NoParams {}
 

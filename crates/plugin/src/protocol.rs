@@ -1,67 +1,67 @@
-//! What host and engine say to each other: JSON-RPC 2.0, a line a message, in both directions.
+//! The messages between host and engine: JSON-RPC 2.0, one line per message, in both directions.
 //!
 //! The parameters and results of every method are those of [`ContextEngine`](throughline_engine::ContextEngine) in JSON.
-//! `docs/engine-protocol.md` is the same for people, `docs/engine-protocol.schema.json` for programs.
+//! `docs/engine-protocol.md` describes it for people, `docs/engine-protocol.schema.json` for programs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The version spoken here. Both sides say theirs first; a host speaks with engines of this version only.
+/// The protocol version. Both sides state theirs first; a host accepts only engines of this version.
 pub const PROTOCOL_VERSION: u64 = 1;
 
 /// Every message of the protocol, as a JSON Schema.
 pub const PROTOCOL_SCHEMA: &str = include_str!("../engine-protocol.schema.json");
 
-/// Methods a host asks an engine.
+/// Methods that a host calls on an engine.
 pub(crate) mod method {
-    /// Says who is there. Before anything else.
+    /// The introduction, before anything else.
     pub(crate) const INITIALIZE: &str = "initialize";
     /// The model and its limits.
     pub(crate) const UPDATE_MODEL: &str = "update_model";
-    /// What a call used.
+    /// The usage of a call.
     pub(crate) const UPDATE_FROM_RESPONSE: &str = "update_from_response";
     /// Whether a measured prompt calls for a compaction.
     pub(crate) const SHOULD_COMPRESS: &str = "should_compress";
-    /// Whether a pending request does.
+    /// Whether a pending request calls for one.
     pub(crate) const SHOULD_COMPRESS_PREFLIGHT: &str = "should_compress_preflight";
     /// Whether there is anything to compact.
     pub(crate) const HAS_CONTENT: &str = "has_content_to_compress";
     /// Make a new view.
     pub(crate) const COMPRESS: &str = "compress";
-    /// Get ready for that.
+    /// Prepare a compaction.
     pub(crate) const PREPARE: &str = "prepare";
-    /// The conversation has grown.
+    /// Messages were appended.
     pub(crate) const MESSAGES_APPENDED: &str = "messages_appended";
-    /// A conversation begins.
+    /// A conversation started.
     pub(crate) const SESSION_STARTED: &str = "session_started";
-    /// It is over.
+    /// A conversation ended.
     pub(crate) const SESSION_ENDED: &str = "session_ended";
-    /// It begins anew.
+    /// The conversation was reset.
     pub(crate) const SESSION_RESET: &str = "session_reset";
-    /// It goes on in another session.
+    /// The conversation continues in another session.
     pub(crate) const BOUNDARY: &str = "boundary";
     /// Tools for the model.
     pub(crate) const TOOL_SCHEMAS: &str = "get_tool_schemas";
     /// A call of a tool.
     pub(crate) const TOOL_CALL: &str = "handle_tool_call";
-    /// Its state, in words.
+    /// Its status.
     pub(crate) const STATUS: &str = "get_status";
-    /// Asked of the host: a summary by one of its models.
+    /// A method of the host: a summary by one of its models.
     pub(crate) const HOST_SUMMARISE: &str = "host/summarise";
-    /// Asked of the host: a value of the engine's own store.
+    /// A method of the host: read a value from the engine's own store.
     pub(crate) const HOST_STORE_GET: &str = "host/store_get";
-    /// Asked of the host: keep a value.
+    /// A method of the host: store a value.
     pub(crate) const HOST_STORE_PUT: &str = "host/store_put";
-    /// Asked of the host: forget a value.
+    /// A method of the host: delete a value.
     pub(crate) const HOST_STORE_DELETE: &str = "host/store_delete";
-    /// Asked of the host: the names of values that begin with something.
+    /// A method of the host: list the names of values with a prefix.
     pub(crate) const HOST_STORE_LIST: &str = "host/store_list";
-    /// Sent to the host: a line for its log.
+    /// A notification to the host: a line for its log.
     pub(crate) const HOST_LOG: &str = "host/log";
 }
 
-/// Codes of errors.
+/// Error codes.
 pub(crate) mod code {
     /// The line is not JSON.
     pub(crate) const NOT_JSON: i64 = -32_700;
@@ -69,7 +69,7 @@ pub(crate) mod code {
     pub(crate) const NOT_A_REQUEST: i64 = -32_600;
     /// The method is unknown.
     pub(crate) const UNKNOWN_METHOD: i64 = -32_601;
-    /// The parameters are not those of the method.
+    /// The parameters do not match the method.
     pub(crate) const BAD_PARAMETERS: i64 = -32_602;
     /// It failed; the message says how.
     pub(crate) const FAILED: i64 = -32_000;
@@ -94,12 +94,12 @@ pub(crate) struct RpcLine<'a> {
     pub(crate) error: Option<RpcError>,
 }
 
-/// Why there is no result.
+/// The error in place of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RpcError {
     /// See [`code`].
     pub code: i64,
-    /// A sentence that says what went wrong.
+    /// A sentence about the error.
     pub message: String,
 }
 
@@ -150,10 +150,10 @@ fn as_line<T: Serialize>(value: &T) -> serde_json::Result<String> {
     Ok(line)
 }
 
-/// What a host says of itself at the start.
+/// The introduction of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InitializeParams {
-    /// The version of the protocol it speaks.
+    /// Its protocol version.
     pub protocol: u64,
     /// The program, with its version.
     pub host: String,
@@ -161,28 +161,28 @@ pub(crate) struct InitializeParams {
     pub engine: String,
 }
 
-/// What an engine says of itself at the start.
+/// The introduction of an engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitializeResult {
-    /// The version of the protocol it speaks.
+    /// Its protocol version.
     pub protocol: u64,
     /// Its name.
     pub name: String,
     /// Its version.
     #[serde(default)]
     pub version: String,
-    /// What it does beside compacting.
+    /// What it does in addition to compacting.
     #[serde(default)]
     pub capabilities: Capabilities,
 }
 
-/// What an engine does beside compacting. What it does not do it is not asked.
+/// The optional functions of an engine. Methods of missing functions are not called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Capabilities {
-    /// Looks at pending requests in its own way (`should_compress_preflight`).
+    /// Evaluates pending requests itself (`should_compress_preflight`).
     pub preflight: bool,
-    /// Knows whether there is anything to compact (`has_content_to_compress`).
+    /// Reports whether there is anything to compact (`has_content_to_compress`).
     pub has_content: bool,
     /// Prepares in the background (`prepare`).
     pub prepare: bool,
@@ -194,14 +194,14 @@ pub struct Capabilities {
     pub tools: bool,
 }
 
-/// A summary that an engine wants from its host.
+/// A summary that an engine requests from its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryParams {
-    /// What to do, in words for the model.
+    /// Instructions for the model.
     pub instructions: String,
-    /// What to summarise.
+    /// The text to summarise.
     pub text: String,
-    /// At most so many tokens.
+    /// The maximum tokens.
     #[serde(default)]
     pub max_tokens: Option<u64>,
 }

@@ -1,6 +1,6 @@
-//! Secrets in what an engine of another process wrote: masked by code, as in our own summaries.
+//! Masks secrets in the output of an engine in another process, as in our own summaries.
 //!
-//! Messages that are kept as they are are not its words and are left alone.
+//! Unchanged messages are not its own text and are not masked.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use throughline_engine::{CompactedView, CompressOutcome, NewItem};
 use throughline_redact::Redactor;
 
-/// The outcome without secrets; how many places were masked is among its warnings.
+/// Returns the outcome without secrets; a warning states the number of masked places.
 pub(crate) fn masked(outcome: CompressOutcome, redactor: &Redactor) -> CompressOutcome {
     let CompressOutcome::Completed(mut made) = outcome else { return outcome };
     let places = mask(&mut made, redactor);
@@ -28,7 +28,7 @@ fn mask(made: &mut CompactedView, redactor: &Redactor) -> usize {
                 json
             }
         };
-        // What is no JSON is refused later on.
+        // Text that is not JSON is refused later.
         let Ok(mut message) = serde_json::from_str::<Value>(json) else { continue };
         if mask_value(&mut message, redactor) {
             *json = message.to_string();
@@ -46,7 +46,7 @@ fn mask(made: &mut CompactedView, redactor: &Redactor) -> usize {
     places
 }
 
-/// Masks every text in a value; whether there was anything to mask.
+/// Masks every text in a value; returns whether anything was masked.
 fn mask_value(value: &mut Value, redactor: &Redactor) -> bool {
     match value {
         Value::String(text) => {
@@ -57,7 +57,7 @@ fn mask_value(value: &mut Value, redactor: &Redactor) -> bool {
             *text = clean;
             true
         }
-        // Each of them, not only up to the first.
+        // All of them, without stopping at the first.
         Value::Array(items) => {
             items.iter_mut().filter_map(|item| mask_value(item, redactor).then_some(())).count() > 0
         }

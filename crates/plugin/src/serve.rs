@@ -1,4 +1,4 @@
-//! An engine of this process, for a host in another: the protocol the other way round.
+//! Serves an engine of this process to a host in another: the other side of the protocol.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::protocol::{
     method,
 };
 
-/// Bytes of a line that is read.
+/// The maximum length of a line that is read.
 const LINE_BYTES: usize = 256 * 1024 * 1024;
-/// Answers that may wait to be written.
+/// The capacity of the queue of answers.
 const ANSWERS_WAITING: usize = 64;
 
 type MethodResult = Result<Box<RawValue>, RpcError>;
 
-/// Answers a host until it closes its end. Compactions and their preparation run beside everything else.
+/// Serves a host until it closes its end. Compactions and their preparation run concurrently with everything else.
 pub async fn serve_engine(
     engine: Arc<dyn ContextEngine>,
     version: &str,
@@ -49,7 +49,7 @@ pub async fn serve_engine(
         }
         let asked = match read_request(&buffer) {
             Ok(Some(asked)) => asked,
-            // An answer, to a question we never ask.
+            // An answer, although this side sends no requests.
             Ok(None) => continue,
             Err(error) => {
                 let _ = answers.send((Value::Null, Err(error))).await;
@@ -94,7 +94,7 @@ struct InboundCall {
     params: Option<Box<RawValue>>,
 }
 
-/// A request in a line; nothing for an answer.
+/// Parses a line as a request; `None` for an answer.
 fn read_request(line: &[u8]) -> Result<Option<InboundCall>, RpcError> {
     let text = std::str::from_utf8(line).map_err(|error| RpcError::new(code::NOT_JSON, error.to_string()))?;
     let parsed: RpcLine<'_> =

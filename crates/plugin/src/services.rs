@@ -1,4 +1,4 @@
-//! What a host offers to its engines: summaries by the host's models, a store of their own, a log.
+//! The services of a host for its engines: summaries by the host's models, a store for the engine, a log.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -9,42 +9,42 @@ use serde_json::Value;
 
 use crate::protocol::{SummaryParams, SummaryText};
 
-/// An answer of the host on its way; words when there is none.
+/// The future of a service; the error is a message.
 pub type ServiceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
 
-/// What a host offers to one engine of one conversation.
+/// The services of a host for one engine of one conversation.
 pub trait HostServices: Send + Sync {
-    /// A summary.
+    /// Returns a summary.
     fn summarise<'a>(&'a self, wish: &'a SummaryParams) -> ServiceFuture<'a, SummaryText>;
 
-    /// A value the engine kept.
+    /// Returns a stored value.
     fn get<'a>(&'a self, key: &'a str) -> ServiceFuture<'a, Option<Value>>;
 
-    /// Keeps a value.
+    /// Stores a value.
     fn put<'a>(&'a self, key: &'a str, value: Value) -> ServiceFuture<'a, ()>;
 
-    /// Forgets a value.
+    /// Deletes a value.
     fn delete<'a>(&'a self, key: &'a str) -> ServiceFuture<'a, ()>;
 
-    /// Names of kept values that begin with `prefix`, sorted.
+    /// Returns the names of stored values that start with `prefix`, sorted.
     fn list<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, Vec<String>>;
 
-    /// A line for the log: what the engine wrote on its standard error, or asked to be told.
+    /// Logs a line from the engine's standard error, or one that it sent.
     fn log(&self, line: &str);
 }
 
-/// Services of a host that has no model for summaries and keeps values as long as it lives.
+/// Services of a host without a model for summaries, with a store in memory.
 #[derive(Debug, Default)]
 pub struct PlainServices {
     kept: Mutex<BTreeMap<String, Value>>,
     log: Mutex<Vec<String>>,
 }
 
-/// Lines of the log that are kept.
+/// The maximum number of log lines stored.
 const LOG_LINES: usize = 1_000;
 
 impl PlainServices {
-    /// The log so far.
+    /// Returns the log so far.
     #[must_use]
     pub fn log_lines(&self) -> Vec<String> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,19 +1,19 @@
-//! An engine that was chosen and cannot be had: it answers every question with the reason, so that the conversation goes
-//! on without it and people are told.
+//! An engine that was selected and is not available: it answers every request with the reason, so that the conversation continues without
+//! it and the user is informed.
 
 use throughline_engine::{
     CompressOutcome, CompressRequest, ContextEngine, EngineError, EngineFuture, EngineStatus, MeasuredUsage,
     ModelInForce,
 };
 
-/// An engine that is not there.
+/// An unavailable engine.
 pub struct UnavailableEngine {
     name: String,
     why: String,
 }
 
 impl UnavailableEngine {
-    /// The engine of this name, which is missing for this reason.
+    /// Creates the engine of this name, with the reason why it is unavailable.
     #[must_use]
     pub fn new(name: &str, why: &str) -> Self {
         Self { name: name.to_owned(), why: why.to_owned() }

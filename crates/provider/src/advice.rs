@@ -1,6 +1,6 @@
 //! Advice for the user about a failed call, with the setting or variable to change.
 //!
-//! Not for: trouble that is mended without anyone being asked.
+//! Not for: errors that are recovered from automatically.
 
 use throughline_transcript::WireFormat;
 
@@ -10,20 +10,20 @@ use crate::provider_error::{
 };
 
 impl ProviderError {
-    /// Advice about a failed call. `None` where only waiting helps, or nothing is known to help.
+    /// Returns advice about a failed call. `None` if only waiting helps, or no remedy is known.
     #[must_use]
     pub fn advice(&self, endpoint: &Endpoint, model: &str) -> Option<String> {
         advice_at(self, endpoint, model, &endpoint.base.of_wire(endpoint.wire))
     }
 
-    /// The same for a list of models that could not be fetched.
+    /// Returns advice about a list of models that could not be fetched.
     #[must_use]
     pub fn advice_on_list(&self, endpoint: &Endpoint, model: &str) -> Option<String> {
         advice_at(self, endpoint, model, &endpoint.models_url())
     }
 }
 
-/// Advice for an error of the address `asked`.
+/// Returns advice for an error of the address `asked`.
 fn advice_at(trouble: &ProviderError, endpoint: &Endpoint, model: &str, asked: &str) -> Option<String> {
     let prefix = &endpoint.settings_prefix;
     let address = endpoint.base.as_str();
@@ -91,11 +91,11 @@ fn advice_at(trouble: &ProviderError, endpoint: &Endpoint, model: &str, asked: &
     })
 }
 
-/// The wire format whose key header the endpoint wants, where that is not the one we send. Only an endpoint whose wire
-/// format the user chose can be called on another.
+/// Returns the wire format whose key header the endpoint expects, if it is not the one sent. Only an endpoint whose wire format the user
+/// chose can be called in another.
 fn other_wire_of_key(trouble: &ProviderError, endpoint: &Endpoint) -> Option<WireFormat> {
     match endpoint.wire {
-        // Without a key the first thing that is missing is the key.
+        // Without a key, the missing key is the first problem.
         _ if endpoint.kind != EndpointKind::Custom || endpoint.key.is_none() => None,
         WireFormat::Chat | WireFormat::Responses if trouble.key_form == Some(KeyForm::ApiKeyHeader) => {
             Some(WireFormat::Anthropic)

@@ -1,4 +1,4 @@
-//! Advice names what mends it.
+//! Tests that advice names the remedy.
 
 use crate::endpoint::{Endpoint, EndpointSettings};
 use crate::failure::Failure;
@@ -92,7 +92,7 @@ fn a_key_wanted_in_another_form_tells_of_another_wire() {
         let refusal = Failure::Answer { status: 401, headers: &[], body: body.as_bytes() };
         let mut trouble = ProviderError::classify(refusal, RequestLimits::default());
         assert_eq!(trouble.kind, ProviderErrorKind::Auth);
-        // As after masking: what was understood before stays.
+        // As after masking: the classification stays.
         trouble.words.clear();
         trouble.advice(&endpoint, "m-1").unwrap()
     };

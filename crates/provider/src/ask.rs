@@ -1,6 +1,6 @@
-//! Asking endpoints what they are: which models they have, and how large a window is.
+//! Queries an endpoint for its models and the size of their windows.
 //!
-//! Questions on the side: short limits, one try, and no answer is no trouble. Not for: conversations.
+//! These queries have short limits, are tried once, and may fail silently. Not for: conversations.
 
 use std::time::Duration;
 
@@ -19,22 +19,22 @@ use crate::transport::{Stage, fault_of};
 use crate::window::{EndpointWindow, WindowQuestion, WindowRoom};
 use crate::window_answers::slots_in_llama_props;
 
-/// A server on this machine answers a list at once or is not there; one on the network may take a few seconds.
+/// A server on this machine answers immediately or is not running; one on the network may take a few seconds.
 const LOCAL_LIMIT: Duration = Duration::from_secs(3);
 const REMOTE_LIMIT: Duration = Duration::from_secs(10);
-/// Lists of thousands of models are a few megabytes.
+/// The maximum size of a list: lists of thousands of models are a few megabytes.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
 
-/// A model an endpoint has.
+/// A model in an endpoint's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedModel {
     /// Its name there.
     pub id: String,
-    /// The window, where the list states it.
+    /// The window, if the list states it.
     pub window: Option<EndpointWindow>,
 }
 
-/// One way to ask.
+/// A way to query for a window.
 enum EndpointQuery {
     Models,
     OneModel,
@@ -45,8 +45,8 @@ enum EndpointQuery {
 }
 
 impl Client {
-    /// Asks an endpoint for the window of a model, by every query its kind understands. A window that is allocated
-    /// ranks before one that is advertised. The first answer ends the search.
+    /// Queries an endpoint for the window of a model, by every query its kind supports. An allocated window is preferred to an advertised
+    /// one; the first such answer ends the search.
     pub async fn ask_window(&self, endpoint: &Endpoint, model: &str) -> Option<EndpointWindow> {
         let mut advertised = None;
         for question in questions(endpoint) {
@@ -60,7 +60,7 @@ impl Client {
         advertised
     }
 
-    /// The models an endpoint has.
+    /// Returns the models of an endpoint.
     pub async fn list_models(&self, endpoint: &Endpoint) -> Result<Vec<ListedModel>, Box<ProviderError>> {
         let body = self.fetch(endpoint, self.http().get(endpoint.models_url())).await?;
         let value: Option<Value> = serde_json::from_str(&body).ok();
@@ -159,12 +159,12 @@ impl Client {
     }
 }
 
-/// The queries for a window, the most reliable first.
+/// Returns the queries for a window, the most reliable first.
 fn questions(endpoint: &Endpoint) -> Vec<EndpointQuery> {
     match endpoint.kind {
         EndpointKind::Anthropic => vec![EndpointQuery::OneModel],
         EndpointKind::OpenRouter => vec![EndpointQuery::Models],
-        // Neither says.
+        // Neither states a window.
         EndpointKind::OpenAi | EndpointKind::OpenAiCodex => Vec::new(),
         EndpointKind::Ollama => vec![EndpointQuery::OllamaRunning, EndpointQuery::OllamaShow],
         EndpointKind::LlamaCpp => vec![EndpointQuery::LlamaProps, EndpointQuery::Models],
@@ -182,12 +182,12 @@ fn questions(endpoint: &Endpoint) -> Vec<EndpointQuery> {
     }
 }
 
-/// A list of this one model, for the reader of lists.
+/// Returns a list of only this model, for the parser of lists.
 fn body_of(entry: &Value) -> String {
     serde_json::json!({ "data": [entry] }).to_string()
 }
 
-/// A name as part of a path: whatever could end the path or leave it is escaped.
+/// Escapes a name for use as a path segment.
 fn path_segment(name: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(name.len());
@@ -198,6 +198,6 @@ fn path_segment(name: &str) -> String {
             let _ = write!(out, "%{byte:02X}");
         }
     }
-    // Two dots alone would leave the folder.
+    // A segment of dots would change the directory.
     if out.chars().all(|c| c == '.') { out.replace('.', "%2E") } else { out }
 }

@@ -1,11 +1,10 @@
 //! Placing cache marks: one on the system prompt, the others on the last messages that can carry one.
 //!
-//! Marks are placed on a copy as the last step before the wire; nothing that is kept ever holds one of ours. So that a
-//! prefix is the same from call to call once the marks are taken out, a text that could ever carry one is always written
-//! as a list of one block, marked or not: which messages carry marks changes, the rest of the bytes does not.
+//! Marks are placed on a copy as the last step before sending; stored messages never contain one of ours. So that a prefix is the same from
+//! call to call once the marks are taken out, a text that could ever carry one is always written as a list of one block, marked or not:
+//! which messages carry marks changes, the rest of the bytes does not.
 //!
-//! A client that places marks of its own keeps them and gets none of ours. Not for: where marks are of use at all, which
-//! is `cache_policy`'s.
+//! A client that places marks of its own keeps them and gets none of ours. Not for: deciding whether marks are useful (`cache_policy`).
 
 use std::borrow::Cow;
 
@@ -20,19 +19,19 @@ use crate::json_edit::{inserted, offset_in, without_member};
 const BLOCKS_WITHOUT_INTERMEDIATE: usize = 15;
 const MEMBER: &str = "cache_control";
 
-/// How marks are placed.
+/// The placement of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheMarks {
-    /// Where they go.
+    /// Where marks are placed.
     pub layout: MarkLayout,
     /// How long the marked prefix stays in the cache.
     pub ttl: CacheTtl,
 }
 
-/// A request before it is marked.
+/// A request without marks.
 #[derive(Clone, Copy, Debug)]
 pub struct UnmarkedRequest<'a> {
-    /// The system prompt where it is outside the list of messages: a string or a list of blocks.
+    /// The system prompt if it is outside the list of messages: a string or a list of blocks.
     pub system: Option<RawJson<'a>>,
     /// Blocks at the end of the system prompt that were added later. The mark goes before them, so that the prefix that
     /// was cached without them stays cached.
@@ -48,29 +47,29 @@ pub struct UnmarkedRequest<'a> {
 /// A request with its marks, ready to be written.
 #[derive(Clone, Debug)]
 pub struct Marked<'a> {
-    /// The system prompt, where there was one.
+    /// The system prompt, if there is one.
     pub system: Option<Cow<'a, str>>,
     /// The messages.
     pub messages: Vec<Cow<'a, str>>,
-    /// Where the marks are.
+    /// The positions of the marks.
     pub marks: PlacedMarks,
 }
 
-/// Where marks are.
+/// The positions of marks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlacedMarks {
     /// Whether the system prompt carries one of ours.
     pub on_system: bool,
     /// Positions of messages that carry one of ours, in order.
     pub on_messages: Vec<usize>,
-    /// The one of them that bridges a turn of many blocks.
+    /// The one of them that is an intermediate mark in a turn of many blocks.
     pub intermediate: Option<usize>,
     /// The number of marks the client placed. They are left as they are, and we add none.
     pub of_client: usize,
 }
 
 impl PlacedMarks {
-    /// Whether any of them is ours.
+    /// Whether any of the marks is ours.
     #[must_use]
     pub fn are_ours(&self) -> bool {
         self.on_system || !self.on_messages.is_empty()
@@ -78,10 +77,10 @@ impl PlacedMarks {
 }
 
 impl CacheMarks {
-    /// The number of marks a provider accepts in one request.
+    /// The maximum number of marks that a provider accepts in one request.
     pub const MOST: usize = 4;
 
-    /// Marks a request.
+    /// Places marks on a request.
     #[must_use]
     pub fn place<'a>(&self, request: &UnmarkedRequest<'a>) -> Marked<'a> {
         let of_client = count_client_marks(request);
@@ -90,7 +89,7 @@ impl CacheMarks {
         }
         let system = request.system.map(|system| self.system(system, request.notes_after_system));
         let on_system = system.as_ref().is_some_and(|system| system.is_marked);
-        // The system prompt of the chat wire is a message.
+        // In the chat format, the system prompt is a message.
         let leading = request.messages.first().filter(|first| !on_system && self.leads(first));
         let has_lead = leading.is_some();
         let taken = usize::from(on_system || has_lead);
@@ -104,8 +103,8 @@ impl CacheMarks {
         Marked { system: system.map(|system| system.json), messages, marks }
     }
 
-    /// The body of a request with these messages, marked. The request itself stays as it is, so that it can be sent again
-    /// with others.
+    /// Returns the body of a request with these messages, marked. The request itself is unchanged, so that it can be sent again with other
+    /// messages.
     #[must_use]
     pub fn encode(
         &self,
@@ -125,7 +124,7 @@ impl CacheMarks {
         let Marked { system: marked_system, messages, marks } = self.place(&unmarked);
         let name = system_member(request.wire_format());
         let set = |request: &mut Request, json: &str| {
-            // Checked JSON goes in, so there is nothing to refuse.
+            // The JSON was checked before, so this cannot fail.
             let _ = name.map(|name| request.set_member(name, json));
         };
         if let Some(json) = marked_system.filter(|json| Some(&**json) != system.as_deref()) {
@@ -143,8 +142,7 @@ impl CacheMarks {
         first.role().is_instructions() && self.spot(first).is_some()
     }
 
-    /// The messages that get a mark which moves with the conversation, and the message whose mark bridges a turn of
-    /// many blocks.
+    /// Returns the messages that get a moving mark, and the one among them with an intermediate mark in a turn of many blocks.
     fn rolling(&self, messages: &[Message], budget: usize) -> (Vec<usize>, Option<usize>) {
         let can_carry = |index: &usize| messages.get(*index).is_some_and(|message| self.can_roll(message));
         let mut rolling: Vec<usize> = (0..messages.len()).rev().filter(can_carry).take(budget).collect();
@@ -161,7 +159,7 @@ impl CacheMarks {
         (rolling, intermediate)
     }
 
-    /// The last message the call before this one could mark: the one before the model's last answer.
+    /// Returns the last message that the previous call could mark: the one before the model's last answer.
     fn end_of_call_before(&self, messages: &[Message]) -> Option<usize> {
         let is_answer = |message: &Message| message.role() == Role::Assistant;
         let last_answer = messages.iter().rposition(is_answer)?;
@@ -170,12 +168,12 @@ impl CacheMarks {
         before.get(..rest)?.iter().rposition(|message| self.can_roll(message))
     }
 
-    /// Whether a message can carry one of the marks that move.
+    /// Whether a message can carry a moving mark.
     fn can_roll(&self, message: &Message) -> bool {
         !message.role().is_instructions() && self.spot(message).is_some()
     }
 
-    /// Where in a message a mark can go.
+    /// Returns where a mark can be placed in a message.
     fn spot(&self, message: &Message) -> Option<MarkTarget> {
         if !takes_blocks(self.layout, message.role()) {
             return None;
@@ -204,12 +202,12 @@ impl CacheMarks {
         }
     }
 
-    /// The member to insert at the end of a block.
+    /// Returns the member to insert at the end of a block.
     fn member(&self) -> String {
         [",\"", MEMBER, "\":", self.ttl.marker()].concat()
     }
 
-    /// A system prompt as a list of blocks, with a mark on the last block before the notes that can carry one.
+    /// Returns a system prompt as a list of blocks, with a mark on the last block before the notes that can carry one.
     fn system<'a>(&self, system: RawJson<'a>, notes: usize) -> MarkedSystem<'a> {
         let system = RawJson(system.0.trim());
         match system.0.as_bytes().first() {
@@ -236,7 +234,7 @@ impl CacheMarks {
     }
 }
 
-/// The member with the system prompt, where it is outside the list and may be a list of blocks.
+/// Returns the name of the system prompt's member, if it is outside the list and may be a list of blocks.
 fn system_member(wire_format: WireFormat) -> Option<&'static str> {
     match wire_format {
         WireFormat::Anthropic => Some("system"),
@@ -244,16 +242,16 @@ fn system_member(wire_format: WireFormat) -> Option<&'static str> {
     }
 }
 
-/// The offset of the brace that closes a block.
+/// Returns the offset of the brace that closes a block.
 fn closing_brace(text: &str, block: RawJson<'_>) -> Option<usize> {
     (offset_in(text, block.0)? + block.0.len()).checked_sub(1)
 }
 
-/// Where in a message a mark can go.
+/// The place for a mark in a message.
 enum MarkTarget {
-    /// Into the block that the text becomes.
+    /// In the block that the text becomes.
     Text,
-    /// Before the brace that closes a block.
+    /// Before the closing brace of a block.
     Block { closing_brace: usize },
 }
 
@@ -263,7 +261,7 @@ struct MarkedSystem<'a> {
 }
 
 impl CacheMarks {
-    /// A message in the form in which it is always sent where marks are placed: a text as a list of one block.
+    /// Returns a message in the form in which it is sent where marks are used: a text is a list of one block.
     #[must_use]
     pub fn block_form(layout: MarkLayout, message: &Message) -> Cow<'_, str> {
         let is_text = message.content_span().is_some_and(|content| {
@@ -293,8 +291,8 @@ fn text_as_blocks(message: &Message, mark: Option<CacheTtl>) -> Cow<'_, str> {
     })
 }
 
-/// Whether the content of such a message may be a list of blocks. A system message inside an Anthropic list is left as
-/// it is: not every model that takes it takes marks on it.
+/// Whether the content of such a message may be a list of blocks. A system message inside an Anthropic list is not changed: some models
+/// that accept it accept no marks on it.
 fn takes_blocks(layout: MarkLayout, role: Role) -> bool {
     match layout {
         MarkLayout::Anthropic => matches!(role, Role::User | Role::Assistant),
@@ -302,8 +300,7 @@ fn takes_blocks(layout: MarkLayout, role: Role) -> bool {
     }
 }
 
-/// Whether a block may carry a mark: never reasoning, never an empty text, never what we do not know, never one whose
-/// mark the client set to nothing.
+/// Whether a block may carry a mark: not reasoning, empty text, unknown types, or a block whose mark the client set to `null`.
 fn may_carry(layout: MarkLayout, block: RawJson<'_>) -> bool {
     let Some(kind) = block.get("type").and_then(RawJson::as_text) else { return false };
     let is_text = kind == "text";
@@ -319,7 +316,7 @@ fn may_carry(layout: MarkLayout, block: RawJson<'_>) -> bool {
     takes_marks && !is_empty && block.get(MEMBER).is_none()
 }
 
-/// Whether a JSON string is blank. Stops at the first other character.
+/// Whether a JSON string is blank. Stops at the first non-blank character.
 fn is_blank(string: &str) -> bool {
     let mut inside = string.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or_default();
     while let Some(first) = inside.chars().next() {
@@ -343,13 +340,13 @@ fn is_blank(string: &str) -> bool {
     true
 }
 
-/// Content blocks of the messages after a position.
+/// Returns the number of content blocks in the messages after a position.
 fn blocks_after(messages: &[Message], at: usize) -> usize {
     messages.iter().skip(at + 1).map(|message| message.parts().len()).sum()
 }
 
 impl CacheMarks {
-    /// A message, system prompt or list of tools without any marks; every other byte stays.
+    /// Returns a message, system prompt or list of tools without any marks; all other bytes are unchanged.
     #[must_use]
     pub fn removed_from(json: &str) -> Cow<'_, str> {
         if !mentions_marks(json) {
@@ -358,7 +355,7 @@ impl CacheMarks {
         without_member(json, MEMBER, marked_objects(RawJson(json)))
     }
 
-    /// How many marks a message, system prompt or list of tools carries.
+    /// Returns the number of marks on a message, system prompt or list of tools.
     #[must_use]
     pub fn count_in(json: &str) -> usize {
         if !mentions_marks(json) {
@@ -373,10 +370,10 @@ fn mentions_marks(json: &str) -> bool {
     memchr::memmem::find(json.as_bytes(), MEMBER.as_bytes()).is_some()
 }
 
-/// The objects of a message, a list of blocks or a list of tools that may carry marks: itself, its blocks, and theirs.
+/// Returns the objects of a message, a list of blocks or a list of tools that may carry marks: itself, its blocks, and theirs.
 fn marked_objects(value: RawJson<'_>) -> Vec<RawJson<'_>> {
     let mut found = Vec::new();
-    // White space around a whole document belongs to no element.
+    // White space around the document belongs to no element.
     let mut open = vec![(RawJson(value.0.trim()), 0u8)];
     while let Some((value, depth)) = open.pop() {
         if value.0.starts_with('[') {
@@ -400,8 +397,8 @@ fn count_client_marks(request: &UnmarkedRequest<'_>) -> usize {
     apart.chain(within).sum::<usize>() + usize::from(request.has_automatic_mark)
 }
 
-/// Leaves the marks of a client alone. Where there are more than a provider takes (messages of several requests put
-/// together again), the oldest of them go.
+/// Leaves the marks of a client unchanged. If there are more than a provider accepts (the messages of several requests together), the
+/// oldest are removed.
 fn keep_client_marks<'a>(request: &UnmarkedRequest<'a>, of_client: usize) -> Marked<'a> {
     let mut surplus = of_client.saturating_sub(CacheMarks::MOST);
     let messages: Vec<Cow<'a, str>> = request

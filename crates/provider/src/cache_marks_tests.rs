@@ -1,4 +1,4 @@
-//! Where marks land, and that nothing else moves.
+//! Tests of where marks are placed, and that nothing else changes.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ fn messages(json: &[&str]) -> Vec<Message> {
     json.iter().map(|json| decode_message_text((*json).to_owned()).unwrap()).collect()
 }
 
-/// One letter a message: `M` marked, `b` a list of blocks, `-` as it came.
+/// One letter per message: `M` marked, `b` a list of blocks, `-` unchanged.
 fn drawn(marked: &Marked<'_>) -> String {
     let drawn = marked.messages.iter().map(|json| match CacheMarks::count_in(json) {
         0 if serde_json::from_str::<Value>(json).unwrap()["content"].is_array() => 'b',
@@ -36,7 +36,7 @@ fn drawn(marked: &Marked<'_>) -> String {
 #[test]
 fn the_last_messages_that_can_carry_one_are_marked() {
     for (wire_format, picture, expected) in [
-        // With a system prompt in the list: that one and three more.
+        // With a system prompt in the list: marks on it and three others.
         (WireFormat::Chat, "s u a u a u", "M b b M M M"),
         (WireFormat::Chat, "s u A T a u", "M b - M M M"),
         (WireFormat::Chat, "s u", "M M"),
@@ -47,7 +47,7 @@ fn the_last_messages_that_can_carry_one_are_marked() {
         (WireFormat::Chat, "s s u a u a u", "M b b b M M M"),
         (WireFormat::Anthropic, "u a u a u a u", "b b b M M M M"),
         (WireFormat::Anthropic, "u A T A T", "b M M M M"),
-        // An empty answer passes its mark on.
+        // An empty answer cannot carry a mark, so the message before it does.
         (WireFormat::Chat, "s u a u e u", "M b M M - M"),
     ] {
         let list_of = from_picture(wire_format, picture).messages();
@@ -102,7 +102,7 @@ fn the_same_list_on_both_wires() {
 #[test]
 fn blocks_that_may_not_carry_one_pass_it_on() {
     let cases = [
-        // Reasoning and empty text at the end: the block before.
+        // Reasoning and empty text at the end: the mark is on the block before.
         (
             r#"[{"type":"text","text":"a"},{"type":"thinking","thinking":"t","signature":"s"}]"#,
             r#"[{"type":"text","text":"a"MARK},{"type":"thinking","thinking":"t","signature":"s"}]"#,
@@ -144,7 +144,7 @@ fn blocks_that_may_not_carry_one_pass_it_on() {
         assert_eq!(marked.marks.on_messages, [0], "{content}");
         assert_eq!(marked.messages[1], json, "nothing to mark, nothing to change");
     }
-    // The chat wire takes marks on text only.
+    // The chat format accepts marks on text only.
     let picture = messages(&[
         r#"{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"u"}}]}"#,
     ]);
@@ -203,7 +203,7 @@ fn marks_of_a_client_stay_and_get_no_company() {
         assert_eq!(marked.marks.of_client, 1);
         assert_eq!(marked.system.as_deref(), request.system.map(|system| system.0));
     }
-    // Words that only look like marks are none.
+    // Text that only looks like a mark is not one.
     let quoted = messages(&[r#"{"role":"user","content":"set \"cache_control\": {} there"}"#]);
     assert_eq!(drawn(&ANTHROPIC.place(&list(&quoted))), "M");
 }
@@ -233,17 +233,17 @@ fn never_more_than_four() {
 
 #[test]
 fn a_turn_of_many_blocks_gets_a_mark_where_the_call_before_ended() {
-    // Nine calls at once and their results: 18 blocks and more behind the last person's words.
+    // Nine calls and their results: more than 18 blocks after the last human message.
     let many = from_picture(WireFormat::Chat, "s u a u A9 TTTTTTTTT").messages();
     let marked = CHAT.place(&list(&many));
     assert_eq!(marked.marks.intermediate, Some(3));
     assert_eq!(drawn(&marked), "MbbM-bbbbbbbMM");
-    // The call before this one ended there and marked it as its last.
+    // The previous call ended there and marked it as its last message.
     let before = CHAT.place(&list(&many[..4]));
     assert_eq!(before.marks.on_messages.last(), Some(&3));
     let few = from_picture(WireFormat::Chat, "s u a u A5 TTTTT").messages();
     assert_eq!(CHAT.place(&list(&few)).marks.intermediate, None);
-    // On the Anthropic wire a step is two messages, so the end of the call before is among the last three anyway.
+    // In the Anthropic format a step is two messages, so the end of the previous call is among the last three anyway.
     let anthropic = from_picture(WireFormat::Anthropic, "u a u A9 T").messages();
     let marked = ANTHROPIC.place(&UnmarkedRequest { system: Some(RawJson(r#""s""#)), ..list(&anthropic) });
     assert_eq!((marked.marks.intermediate, marked.marks.on_messages), (None, vec![2, 3, 4]));
@@ -280,7 +280,7 @@ fn count_marks_in(body: &[u8]) -> usize {
     String::from_utf8_lossy(body).matches("cache_control").count()
 }
 
-/// Whether two messages say the same, whatever the form of their content.
+/// Whether two messages have the same content, in whatever form.
 fn says_the_same(sent: &str, message: &Message) -> bool {
     let sent = decode_message_text(sent.to_owned()).unwrap();
     let call_ids =
@@ -311,7 +311,7 @@ fn check_growth(marks: CacheMarks, all: &[Message]) -> Result<(), TestCaseError>
     Ok(())
 }
 
-/// Generated clients place marks of their own now and then.
+/// Generated clients sometimes place their own marks.
 fn unmarked(json: &[String]) -> Vec<Message> {
     json.iter()
         .map(|json| decode_message_text(CacheMarks::removed_from(json).into_owned()).unwrap())

@@ -1,8 +1,7 @@
-//! Why a prompt was not read from the provider's cache, worked out from what was sent before and what is sent now.
+//! Finds why a prompt was not read from the provider's cache, by comparing what was sent before with what is sent now.
 //!
-//! A write is no hit: only tokens that were read count. What changed is looked for in the order in which providers cache
-//! (model, tools, system, parameters, messages), because the first change voids everything behind it. Not for: undoing
-//! the change.
+//! Only tokens that were read count as a hit, not those written. Changes are searched in the order in which providers cache (model, tools,
+//! system, parameters, messages), because the first change invalidates everything after it. Not for: undoing the change.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use crate::fingerprint::Fingerprint;
 pub struct SentPrompt {
     /// A hash per part of the prompt.
     pub fingerprint: Fingerprint,
-    /// When, in milliseconds since 1970.
+    /// The time of sending, in milliseconds since 1970.
     pub sent_at_ms: i64,
     /// The size of the prompt as the provider counted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,25 +33,25 @@ fn usually() -> bool {
 /// The behaviour of a provider's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheRules {
-    /// How long an entry lives after its last use, where that is known.
+    /// How long an entry lives after its last use, if known.
     pub lifetime: Option<Duration>,
     /// Prompts below this many tokens are not cached.
     pub minimum_tokens: Option<u64>,
 }
 
-/// How a call fared with the cache.
+/// The result of a call with regard to the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum CacheOutcome {
-    /// What had been sent before was read from the cache.
+    /// The earlier prompt was read from the cache.
     Hit,
-    /// The provider does not say.
+    /// The provider does not report cache use.
     NotReported,
-    /// Nothing had been sent before.
+    /// It is the first call.
     FirstCall,
-    /// Another model has another cache.
+    /// The model changed; each has its own cache.
     ModelChanged,
-    /// The tools changed, which stand before everything else.
+    /// The tools changed, which precede everything else.
     ToolsChanged,
     /// The system prompt changed.
     SystemChanged,
@@ -66,26 +65,26 @@ pub enum CacheOutcome {
         /// Position in the list, from zero.
         item: usize,
     },
-    /// The call before carried no cache marks, so nothing was kept.
+    /// The previous call had no cache marks, so it was not cached.
     NotMarked,
-    /// Nothing changed, but the entry was too old.
+    /// Nothing changed, but the entry had expired.
     Expired {
-        /// Seconds since the call before.
+        /// Seconds since the previous call.
         idle_secs: u64,
     },
-    /// The prompt is too small to be cached, or the one before was.
+    /// The prompt or the previous one is too small to be cached.
     BelowMinimum {
-        /// Its size.
+        /// The size of that prompt.
         prompt_tokens: u64,
-        /// The smallest that is cached.
+        /// The size of the smallest cached prompt.
         minimum_tokens: u64,
     },
-    /// Nothing changed, and yet it was not there: dropped by the provider, or another of its machines answered.
+    /// Nothing changed, but the entry was missing: the provider dropped it, or another of its machines answered.
     Unexplained,
 }
 
 impl CacheOutcome {
-    /// Compares a call with the one before it. `usage` is `None` where the provider did not report on its cache.
+    /// Compares a call with the previous one. `usage` is `None` if the provider did not report on its cache.
     #[must_use]
     pub fn of_call(
         before: Option<&SentPrompt>,
@@ -100,7 +99,7 @@ impl CacheOutcome {
             return CacheOutcome::BelowMinimum { prompt_tokens: prompt, minimum_tokens };
         }
         let Some(before) = before else {
-            // Another conversation may have left the same beginning there.
+            // Another conversation may have cached the same beginning.
             return if usage.cache_read > 0 { CacheOutcome::Hit } else { CacheOutcome::FirstCall };
         };
         if !before.is_cached && usage.cache_read == 0 {
@@ -108,8 +107,8 @@ impl CacheOutcome {
         }
         let readable = before.prompt_tokens.unwrap_or(prompt).min(prompt);
         let change = first_change(&before.fingerprint, &now.fingerprint);
-        // Where nothing changed, half tells a hit from a beginning that was left over; where something did, only a change
-        // that hardly cost anything is none.
+        // If nothing changed, reading at least half is a hit; less may be a shared beginning. If something changed, reading at least nine
+        // tenths is a hit: the change cost almost nothing.
         let (parts, of) = if change.is_some() { (9, 10) } else { (1, 2) };
         if usage.cache_read > 0 && usage.cache_read.saturating_mul(of) >= readable.saturating_mul(parts) {
             return CacheOutcome::Hit;
@@ -117,7 +116,7 @@ impl CacheOutcome {
         if let Some(change) = change {
             return change;
         }
-        // What was too small to be kept cannot be read.
+        // A prompt too small to be cached cannot be read.
         let small = rules.minimum_tokens.zip(before.prompt_tokens).filter(|(minimum, sent)| sent < minimum);
         if let Some((minimum_tokens, prompt_tokens)) = small {
             return CacheOutcome::BelowMinimum { prompt_tokens, minimum_tokens };
@@ -128,7 +127,7 @@ impl CacheOutcome {
     }
 }
 
-/// The first difference, in the order in which providers cache.
+/// Returns the first difference, in the order in which providers cache.
 fn first_change(before: &Fingerprint, now: &Fingerprint) -> Option<CacheOutcome> {
     if before.model != now.model {
         return Some(CacheOutcome::ModelChanged);

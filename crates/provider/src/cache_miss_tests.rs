@@ -1,4 +1,4 @@
-//! Reasons of misses, one by one.
+//! Tests of each reason for a miss.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn usage(input: u64, cache_read: u64, cache_write: u64) -> Usage {
     Usage { input, cache_read, cache_write, ..Usage::default() }
 }
 
-/// A miss after a change of the body.
+/// Returns the outcome after a change of the body.
 fn after(change: impl Fn(&str) -> String) -> CacheOutcome {
     let before = sent(WireFormat::Anthropic, BODY, 0, 10_000);
     let now = sent(WireFormat::Anthropic, &change(BODY), 60, 10_100);
@@ -66,7 +66,7 @@ fn each_reason() {
         after(|body| body.replace(r#""max_tokens":9"#, r#""max_tokens":10,"temperature":1"#)),
         CacheOutcome::Unexplained
     );
-    // The first change in the order of the cache counts.
+    // The first change in the order of the cache is reported.
     assert_eq!(
         after(|body| body.replace("rules", "x").replace(r#""f""#, r#""g""#)),
         CacheOutcome::ToolsChanged
@@ -108,7 +108,7 @@ fn time_size_and_silence() {
     );
     assert_eq!(CacheOutcome::of_call(None, &late, Some(&miss), RULES), CacheOutcome::FirstCall);
     assert_eq!(CacheOutcome::of_call(Some(&before), &late, None, RULES), CacheOutcome::NotReported);
-    // A clock that went back is no reason.
+    // A clock that was set back is not a reason.
     let earlier = sent(WireFormat::Anthropic, BODY, -500, 10_100);
     assert_eq!(CacheOutcome::of_call(Some(&before), &earlier, Some(&miss), RULES), CacheOutcome::Unexplained);
 }
@@ -126,7 +126,7 @@ fn hits_and_what_only_looks_like_one() {
     assert_eq!(outcome(usage(500, 9_984, 16)), CacheOutcome::Hit, "whole blocks of 128 tokens");
     assert_eq!(outcome(usage(0, 0, 10_500)), CacheOutcome::Unexplained, "a write is no hit");
     assert_eq!(outcome(usage(500, 2_000, 8_000)), CacheOutcome::Unexplained, "only the beginning was left");
-    // Fewer messages than before, all of them known.
+    // Fewer messages than before, all of them cached.
     let shorter = BODY.replace(r#",{"role":"user","content":"c"}"#, "");
     let shorter = sent(WireFormat::Anthropic, &shorter, 60, 9_000);
     assert_eq!(

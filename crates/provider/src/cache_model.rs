@@ -1,11 +1,11 @@
 //! A provider's prompt cache as its published rules describe it: which part of a prompt is read, written, or neither.
 //!
-//! [`PrefixCache`] is asked with whole requests at moments that are passed in, and says what a provider would bill. So
-//! prompts can be priced without a provider: in tests, and when a recorded conversation is replayed. Tokens are those of
-//! the estimator. Parts: `pieces` cuts a request, `rules` says who caches how, this file keeps entries.
+//! [`PrefixCache`] receives whole requests with their times, and returns what a provider would bill. So prompts can be priced without a
+//! provider: in tests, and when a recorded conversation is replayed. Tokens are those of the estimator. Parts: `pieces` splits a request,
+//! `rules` has the rules of each provider, this file has the entries.
 //!
-//! Not for: what a real provider did; that is in the usage it reports. Entries that a provider drops early, calls that
-//! another of its machines answers and the sharing of entries between keys are not modelled.
+//! Not for: what a real provider did; that is in the usage it reports. Entries that a provider drops early, calls that another of its
+//! machines answers and the sharing of entries between keys are not modelled.
 
 mod pieces;
 mod rules;
@@ -22,15 +22,15 @@ use pieces::{Chain, Layout, Position, PromptReader};
 pub use pieces::MarkComplaint;
 pub use rules::CacheStyle;
 
-/// A mark finds an older entry at itself or at one of the blocks before it, so many in all.
+/// A mark finds an older entry at its own block or at one of the blocks before it, within this many blocks.
 const LOOK_BACK_BLOCKS: usize = 20;
-/// The cache that needs no marks gives tokens in steps of so many.
+/// The step in which the cache without marks counts cached tokens.
 const STEP_TOKENS: u64 = 128;
-/// The smallest prompt of the cache that needs no marks, where the catalogue does not know better.
+/// The smallest prompt cached without marks, if the catalogue has no other value.
 const AUTOMATIC_MINIMUM_TOKENS: u64 = 1_024;
-/// The smallest marked prompt, where the catalogue does not know better.
+/// The smallest marked prompt that is cached, if the catalogue has no other value.
 const MARKED_MINIMUM_TOKENS: u64 = 1_024;
-/// Entries are looked through for dead ones once there are so many.
+/// Expired entries are removed once there are this many entries.
 const ENTRIES_BEFORE_SWEEP: usize = 8_192;
 
 /// The prompt cache of one customer at a provider.
@@ -79,12 +79,12 @@ pub struct PricedPrompt {
     pub reported: ReportedUsage,
     /// Tokens of tools and system prompt in it.
     pub fixed_tokens: u64,
-    /// What becomes readable once the answer begins, and for how long it lives.
+    /// The entries that become readable once the answer starts, with their lifetimes.
     written: Vec<(Chain, i64)>,
 }
 
 impl PricedPrompt {
-    /// The whole prompt.
+    /// Returns the size of the whole prompt.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.reported.usage.prompt()
@@ -92,20 +92,20 @@ impl PricedPrompt {
 }
 
 impl PrefixCache {
-    /// An empty cache that uses the shipped catalogue.
+    /// Creates an empty cache that uses the shipped catalogue.
     #[must_use]
     pub fn new(style: CacheStyle) -> Self {
         Self::with_catalogue(style, Catalogue::shipped())
     }
 
-    /// An empty cache that uses this catalogue.
+    /// Creates an empty cache that uses this catalogue.
     #[must_use]
     pub fn with_catalogue(style: CacheStyle, catalogue: Catalogue) -> Self {
         let reader = PromptReader::new(style);
         Self { style, catalogue, reader, entries: HashMap::new(), sweep_at: ENTRIES_BEFORE_SWEEP }
     }
 
-    /// Asks with a prompt: what is read is kept alive, what is written waits for [`answer_began`](Self::answer_began).
+    /// Sends a prompt: what it reads is renewed, what it writes becomes readable with [`answer_began`](Self::answer_began).
     pub fn ask(&mut self, request: &Request, at_ms: i64) -> Result<PricedPrompt, MarkComplaint> {
         let model = request.model().unwrap_or_default();
         let known = self.catalogue.of(&model);
@@ -130,8 +130,7 @@ impl PrefixCache {
         Ok(PricedPrompt { fixed_tokens, ..prompt })
     }
 
-    /// Records that the answer to a prompt has begun: from now on other calls can read its cache entries. A failed call
-    /// writes none.
+    /// Makes the entries of a prompt readable for other calls, because its answer has started. A failed call writes none.
     pub fn answer_began(&mut self, prompt: &PricedPrompt, at_ms: i64) {
         for (chain, lifetime_ms) in &prompt.written {
             let born = CacheEntry::born(*lifetime_ms, at_ms);
@@ -158,7 +157,7 @@ impl PrefixCache {
             .filter(|(_, position)| position.end_tokens >= minimum)
             .filter_map(|(index, position)| Some((index, position.mark?, position.end_tokens)))
             .collect();
-        // The last mark that finds anything finds the longest prefix there is.
+        // The last mark with a matching entry finds the longest prefix.
         let hit = marks.iter().rev().find_map(|(mark, ..)| {
             let first = (mark + 1).saturating_sub(LOOK_BACK_BLOCKS);
             (first..=*mark)
@@ -175,7 +174,7 @@ impl PrefixCache {
             let Some(position) = positions.get(*index) else { continue };
             written.push((position.chain, in_ms(ttl.duration())));
             if hit.is_some_and(|hit| *index <= hit) {
-                // Inside what was read: kept alive with it, at no charge.
+                // Inside the part that was read: renewed with it, at no charge.
                 continue;
             }
             written_to = written_to.max(*end);
@@ -199,7 +198,7 @@ impl PrefixCache {
             }
         }
         let in_steps = |tokens: u64| tokens / STEP_TOKENS * STEP_TOKENS;
-        // The last token is always read anew: the answer begins there.
+        // The last token is never read from the cache: the answer starts there.
         let common = hit.and_then(|at| positions.get(at)).map_or(0, |position| position.end_tokens);
         let read = in_steps(common.min(prompt.saturating_sub(1)));
         let read = if read >= minimum_tokens { read } else { 0 };

@@ -1,4 +1,4 @@
-//! Each published rule of caching with figures worked out by hand; then the same through whole requests.
+//! Tests of each published caching rule with figures computed by hand, then of the same rules through whole requests.
 
 use throughline_tokens::{Catalogue, PricedCall, Usage};
 use throughline_transcript::WireFormat;
@@ -24,7 +24,7 @@ fn marks() -> PrefixCache {
     PrefixCache::new(CacheStyle::Marks)
 }
 
-/// Asks and answers at once; read, written, of which for an hour, neither.
+/// Sends a prompt with an immediate answer; returns the tokens read, written, written for an hour, and neither.
 fn call(cache: &mut PrefixCache, positions: &[Position], at_ms: i64) -> (u64, u64, u64, u64) {
     let prompt = cache.ask_marked(positions, 1_024, at_ms);
     cache.answer_began(&prompt, at_ms);
@@ -39,7 +39,7 @@ fn figures(prompt: &PricedPrompt) -> (u64, u64, u64, u64) {
 #[test]
 fn what_is_marked_is_written_once_and_read_from_then_on() {
     let mut cache = marks();
-    // Ten blocks, the mark on the ninth: nine thousand are written, the last one is plain input.
+    // Ten blocks, the mark on the ninth: nine thousand tokens are written, the last block is plain input.
     assert_eq!(call(&mut cache, &thousands(10, &[(8, M5)]), 0), (0, 9_000, 0, 1_000));
     // Two more blocks, the mark on the twelfth: it finds the entry three blocks back and writes three more.
     assert_eq!(call(&mut cache, &thousands(12, &[(11, M5)]), 0), (9_000, 3_000, 0, 0));
@@ -61,7 +61,7 @@ fn a_mark_looks_back_twenty_blocks_itself_included() {
     assert_eq!(call(&mut cache, &thousands(29, &[(28, M5)]), 0), (10_000, 19_000, 0, 0));
     let mut cache = marks();
     call(&mut cache, &thousands(10, &[(9, M5)]), 0);
-    // A mark at 29 looks at 29 down to 10: all of it is paid again.
+    // A mark at 29 looks at 29 down to 10: everything is paid again.
     assert_eq!(call(&mut cache, &thousands(30, &[(29, M5)]), 0), (0, 30_000, 0, 0));
 }
 
@@ -78,7 +78,7 @@ fn entries_live_five_minutes_after_their_last_use() {
     let mut cache = marks();
     let prompt = thousands(4, &[(3, M5)]);
     assert_eq!(call(&mut cache, &prompt, 0), (0, 4_000, 0, 0));
-    // Read at four minutes, which keeps it alive for five more.
+    // Read at four minutes, which renews it for five more.
     assert_eq!(call(&mut cache, &prompt, 4 * MINUTE_MS), (4_000, 0, 0, 0));
     assert_eq!(call(&mut cache, &prompt, 9 * MINUTE_MS - 1), (4_000, 0, 0, 0));
     assert_eq!(call(&mut cache, &prompt, 15 * MINUTE_MS), (0, 4_000, 0, 0));
@@ -96,10 +96,10 @@ fn an_hour_is_an_hour_and_written_apart() {
 #[test]
 fn mixed_lifetimes_are_written_up_to_each_mark() {
     let mut cache = marks();
-    // An hour up to block 1, minutes up to block 5, input behind it.
+    // For an hour up to block 1, for five minutes up to block 5, plain input after it.
     let first = thousands(8, &[(1, H1), (5, M5)]);
     assert_eq!(call(&mut cache, &first, 0), (0, 6_000, 2_000, 2_000));
-    // Ten minutes later only the hour is left: two thousand read, four thousand written for minutes again.
+    // Ten minutes later only the hour's entry is left: two thousand read, four thousand written for five minutes again.
     assert_eq!(call(&mut cache, &first, 10 * MINUTE_MS), (2_000, 4_000, 0, 2_000));
 }
 
@@ -109,7 +109,7 @@ fn a_mark_inside_what_is_read_stays_alive_with_it() {
     let prompt = |blocks: usize| thousands(blocks, &[(1, M5), (blocks - 1, M5)]);
     call(&mut cache, &prompt(4), 0);
     call(&mut cache, &prompt(5), 4 * MINUTE_MS);
-    // At eight minutes the messages are others, the system prompt is the same: block 1 was kept alive at four.
+    // At eight minutes the messages differ and the system prompt is the same: block 1 was renewed at four.
     let mut compacted = prompt(6);
     for position in compacted.iter_mut().skip(2) {
         position.chain = pieces::test_chain(position.end_tokens as usize + 1_000);
@@ -158,7 +158,7 @@ fn money_follows_the_multipliers() {
     assert_eq!(micro_usd(&cache.ask_marked(&short, 1_024, 1)), Some(4_000));
 }
 
-/// A cache without marks: read, written, neither.
+/// A cache without marks: tokens read, written, neither.
 fn automatic(cache: &mut PrefixCache, positions: &[Position], at_ms: i64, charges: bool) -> (u64, u64, u64) {
     let rules = AutomaticCache { minimum_tokens: 1_024, lifetime_ms: 5 * MINUTE_MS, charges_writes: charges };
     let prompt = cache.ask_unmarked(positions, rules, at_ms);
@@ -172,11 +172,11 @@ fn without_marks_prefixes_are_read_in_steps_of_128_from_1024_on() {
     let mut cache = PrefixCache::new(CacheStyle::AUTOMATIC);
     assert_eq!(automatic(&mut cache, &thousands(1, &[]), 0, false), (0, 0, 1_000));
     assert_eq!(automatic(&mut cache, &thousands(2, &[]), 0, false), (0, 0, 2_000));
-    // 2,000 are 15 steps and a rest: 1,920.
+    // 2,000 are 15 steps and a remainder: 1,920.
     assert_eq!(automatic(&mut cache, &thousands(3, &[]), 0, false), (1_920, 0, 1_080));
     // The same again: 3,000 are 23 steps, 2,944.
     assert_eq!(automatic(&mut cache, &thousands(3, &[]), 0, false), (2_944, 0, 56));
-    // A prefix of a thousand in common is below the smallest.
+    // A common prefix of a thousand tokens is below the minimum.
     let mut other = thousands(3, &[]);
     for position in other.iter_mut().skip(1) {
         position.chain = pieces::test_chain(900 + position.end_tokens as usize);
@@ -197,7 +197,7 @@ fn without_marks_entries_die_too_and_writes_cost_where_they_are_priced() {
 
 // Through whole requests.
 
-/// A text of many tokens that no other number gives.
+/// Returns a text of many tokens that is different for each number.
 fn words(seed: usize) -> String {
     (0..400).map(|word| format!("word{} of {seed}, ", word * 7 + seed)).collect()
 }
@@ -215,7 +215,7 @@ fn anthropic(body: &str) -> Request {
     Request::decode(WireFormat::Anthropic, body.as_bytes()).unwrap()
 }
 
-/// A request with a mark on the tool, the system prompt and the last message, and these members besides.
+/// A request with marks on the tool, the system prompt and the last message, and these additional members.
 fn three_marks(tool: usize, system: usize, message: usize, more: &str) -> String {
     let tool_json =
         format!(r#"{{"name":"look","description":"{}","input_schema":{{"type":"object"}}}}"#, words(tool));
@@ -233,7 +233,7 @@ fn ask(cache: &mut PrefixCache, body: &str) -> Usage {
     prompt.reported.usage
 }
 
-/// Which of tools, system and messages are still read after a change, by what was written at first.
+/// Returns which of tools, system and messages are still read after a change.
 fn survivors(change: &str, before: &str) -> &'static str {
     let mut cache = marks();
     let all = ask(&mut cache, before);
@@ -401,7 +401,7 @@ fn the_pieces_of_a_prompt_add_up_to_what_the_estimator_says_of_the_whole() {
     let whole = messages + ContentProfile::of_preamble(&request.preamble());
     let estimate = TokenModel::of(Family::Claude47).estimate_content(&whole);
     let counted = marks().ask(&request, 0).unwrap().tokens();
-    // Marks are counted by the one and not by the other.
+    // One figure includes the marks and the other does not.
     assert!(counted.abs_diff(estimate) * 50 < estimate, "{counted} against {estimate}");
 }
 
@@ -420,7 +420,7 @@ fn a_deferred_tool_costs_nothing_until_something_refers_to_it() {
         (all.cache_write, all.prompt()),
         "it is not in the prompt"
     );
-    // A result that refers to it loads it there, in front of nothing that was cached.
+    // A result that refers to the tool loads it at that position, after everything cached.
     let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"tool_reference","tool_name":"rare"}]}]}"#;
     let referring = format!("{},{result}]}}", with.strip_suffix("]}").unwrap());
     let loaded = ask(&mut cache, &referring);

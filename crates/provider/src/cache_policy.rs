@@ -1,7 +1,7 @@
-//! Where prompts are marked for caching, for how long they are kept, and how that is told.
+//! Decides whether prompts are marked for caching and for how long they are cached, and describes it.
 //!
-//! Marks are for providers that cache only what is marked. Others cache prefixes by themselves and are helped by nothing
-//! but a prefix that does not move. Not for: placing marks.
+//! Marks are for providers that cache only marked prompts. Others cache prefixes automatically and need only a stable prefix. Not for:
+//! placing marks.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use throughline_transcript::{ContentHash, WireFormat};
 /// How long a cached prefix is kept after its last use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CacheTtl {
-    /// Five minutes; writing costs a quarter more than reading anew.
+    /// Five minutes; writing costs a quarter more than plain input.
     #[default]
     #[serde(rename = "5m")]
     FiveMinutes,
-    /// An hour; writing costs twice as much.
+    /// An hour; writing costs twice as much as plain input.
     #[serde(rename = "1h")]
     OneHour,
 }
 
 impl CacheTtl {
-    /// Reads the word used in configuration.
+    /// Parses the value used in configuration.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         match word.trim() {
@@ -32,7 +32,7 @@ impl CacheTtl {
         }
     }
 
-    /// The word used in configuration and reports.
+    /// Returns the value used in configuration and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl CacheTtl {
         }
     }
 
-    /// As a time.
+    /// Returns the duration.
     #[must_use]
     pub fn duration(self) -> Duration {
         match self {
@@ -50,7 +50,7 @@ impl CacheTtl {
         }
     }
 
-    /// The mark itself. Without a lifetime, a provider takes five minutes.
+    /// Returns the mark. Without a lifetime, providers assume five minutes.
     pub(crate) fn marker(self) -> &'static str {
         match self {
             Self::FiveMinutes => r#"{"type":"ephemeral"}"#,
@@ -65,20 +65,20 @@ impl fmt::Display for CacheTtl {
     }
 }
 
-/// What caching depends on at an endpoint.
+/// The sellers whose caches differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheSeller {
-    /// Anthropic itself.
+    /// Anthropic.
     Anthropic,
     /// OpenRouter.
     OpenRouter,
-    /// OpenAI itself, by key or by subscription.
+    /// OpenAI, by key or by subscription.
     OpenAi,
-    /// Anyone else.
+    /// Any other seller.
     Other,
 }
 
-/// The places where a wire format takes marks.
+/// Where a wire format accepts marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkLayout {
     /// On the blocks of Anthropic messages.
@@ -90,18 +90,18 @@ pub enum MarkLayout {
 /// How prompts are cached at an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CachePolicy {
-    /// By marks of ours.
+    /// With our marks.
     Marks {
-        /// Where they go.
+        /// Where the marks are placed.
         layout: MarkLayout,
-        /// For how long.
+        /// The lifetime.
         ttl: CacheTtl,
-        /// Who sells the model.
+        /// The seller of the model.
         seller: CacheSeller,
     },
-    /// The provider finds prefixes itself; a key routes all calls of a conversation to one machine.
+    /// The provider finds prefixes itself; a key routes all calls of a conversation to the same machine.
     Key,
-    /// By the provider alone, if at all.
+    /// Up to the provider, without marks or a key.
     Unmarked,
 }
 
@@ -128,7 +128,7 @@ impl CachePolicy {
     }
 }
 
-/// The line shown at the start.
+/// The line shown at startup.
 impl fmt::Display for CachePolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -146,15 +146,15 @@ impl fmt::Display for CachePolicy {
     }
 }
 
-/// Whether a name is one of Claude's, with whatever prefix a seller gives it.
+/// Whether a name is one of Claude's, with any seller's prefix.
 fn is_claude(model: &str) -> bool {
     let name = model.to_ascii_lowercase();
     name.split(['/', '.', ':', '@', '-', '_']).any(|word| word == "claude")
 }
 
 impl CachePolicy {
-    /// A key that is equal for every call of a conversation and reveals nothing about it. OpenAI routes calls with
-    /// equal keys to the same machine, whose cache has the prefix.
+    /// Returns a key that is equal for every call of a conversation and reveals nothing about it. OpenAI routes calls with equal keys to
+    /// the same machine, whose cache has the prefix.
     #[must_use]
     pub fn prompt_cache_key(conversation: &str) -> String {
         let hash = ContentHash::of(conversation).to_string();

@@ -1,4 +1,4 @@
-//! Where marks are on, and the line that says so.
+//! Tests of where marks are used, and of the line that describes it.
 
 use throughline_transcript::WireFormat;
 

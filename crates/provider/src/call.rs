@@ -1,4 +1,4 @@
-//! A call on its way out, what limits it, and how it can fail.
+//! An outgoing call, its limits, and its failures.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use crate::provider_error::ProviderError;
 use crate::send_state::{Priority, SendState};
 use crate::sizes::RequestLimits;
 
-/// How long each part of a call may take.
+/// The time limits of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// Time to connect. It is set once, when a client is built.
+    /// For connecting. It is set once, when a client is built.
     pub connect: Duration,
-    /// Until the first byte of a stream; models read long prompts before they say anything.
+    /// For the first byte of a stream; models read long prompts before they answer.
     pub first_byte: Duration,
-    /// Between two pieces of a stream. Signs of life count.
+    /// Between two pieces of a stream. Keep-alive messages count.
     pub silence: Duration,
     /// For the whole answer, streamed or not.
     pub whole: Duration,
 }
 
 impl TimeLimits {
-    /// For providers on the network.
+    /// The limits for providers on the network.
     pub const REMOTE: Self = Self {
         connect: Duration::from_secs(10),
         first_byte: Duration::from_secs(300),
@@ -33,7 +33,7 @@ impl TimeLimits {
         whole: Duration::from_secs(3_600),
     };
 
-    /// For models on this machine or near it, which read prompts slowly and may have to be loaded first.
+    /// The limits for models on this machine or near it, which read prompts slowly and may have to be loaded first.
     pub const LOCAL: Self = Self {
         connect: Duration::from_secs(3),
         first_byte: Duration::from_secs(1_800),
@@ -43,7 +43,7 @@ impl TimeLimits {
 }
 
 impl TimeLimits {
-    /// The limits that suit an endpoint.
+    /// Returns the limits for an endpoint.
     #[must_use]
     pub fn of(endpoint: &Endpoint) -> Self {
         if endpoint.base.is_local() { Self::LOCAL } else { Self::REMOTE }
@@ -53,18 +53,18 @@ impl TimeLimits {
 /// Limits on retries. A call is retried only while no part of its answer has been passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryLimits {
-    /// Times it is sent at most, the first one included.
+    /// The maximum number of attempts, including the first.
     pub attempts: u32,
-    /// Times it is sent at most when the provider took too long: each time may be billed.
+    /// The maximum number of attempts after timeouts, because each may be billed.
     pub attempts_after_timeout: u32,
-    /// The first wait; every further one is twice as long.
+    /// The first wait; each further one is twice as long.
     pub first_wait: Duration,
-    /// The longest wait. When a provider asks for more, the call is not retried.
+    /// The longest wait. If a provider requests a longer one, the call is not retried.
     pub longest_wait: Duration,
 }
 
 impl RetryLimits {
-    /// For calls that a person waits for.
+    /// The limits for calls that a person waits for.
     pub const USUAL: Self = Self {
         attempts: 4,
         attempts_after_timeout: 2,
@@ -72,7 +72,7 @@ impl RetryLimits {
         longest_wait: Duration::from_secs(30),
     };
 
-    /// For questions on the side.
+    /// The limits for auxiliary queries.
     pub const ONCE: Self = Self { attempts: 1, attempts_after_timeout: 1, ..Self::USUAL };
 }
 
@@ -82,20 +82,20 @@ impl RetryLimits {
 pub enum HoldBack {
     /// Until the model has produced content.
     UntilContent,
-    /// Until the first byte: for clients that expect signs of life at once.
+    /// Until the first byte: for clients that expect a sign of life immediately.
     UntilBytes,
 }
 
-/// A request as it will be sent.
+/// A request to send.
 #[derive(Clone, Debug)]
 pub struct OutgoingCall {
-    /// The wire it is of.
+    /// The wire format of the body.
     pub wire_format: WireFormat,
-    /// Its body. Trying again costs no copy.
+    /// The body. Retrying needs no copy.
     pub body: Bytes,
     /// Whether the call requests a stream.
     pub streaming: Streaming,
-    /// Figures of the request, which help to classify an error.
+    /// The request's limits, which help to classify an error.
     pub request_limits: RequestLimits,
     /// Headers of its own, sent after the endpoint's and in this order.
     pub headers: Vec<(String, String)>,
@@ -103,14 +103,14 @@ pub struct OutgoingCall {
     pub query: Option<String>,
     /// How long the beginning of the answer is withheld.
     pub hold_back: HoldBack,
-    /// Whether anyone waits for the call, for servers that work on few requests at once.
+    /// The priority of the call, for servers that process few requests at once.
     pub priority: Priority,
-    /// Whether it was sent yet.
+    /// Whether it has been sent.
     pub send_state: SendState,
 }
 
 impl OutgoingCall {
-    /// A call with nothing special about it.
+    /// Creates a call with default options.
     #[must_use]
     pub fn new(wire_format: WireFormat, streaming: Streaming, body: impl Into<Bytes>) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl OutgoingCall {
 }
 
 impl OutgoingCall {
-    /// A request that is sent with this body to a model whose window is believed to be that large.
+    /// Creates a call of a request with this body, to a model with this assumed window.
     #[must_use]
     pub fn of(request: &Request, body: impl Into<Bytes>, window_tokens: Option<u64>) -> Self {
         let request_limits = RequestLimits { output_cap_tokens: request.output_cap_tokens(), window_tokens };
@@ -136,33 +136,33 @@ impl OutgoingCall {
     }
 }
 
-/// The error response of a provider, byte for byte: a proxy passes it on.
+/// A provider's error response, byte for byte: a proxy passes it on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The HTTP status.
     pub status: u16,
-    /// The headers, in their order.
+    /// The headers, in the order received.
     pub headers: Vec<(String, String)>,
-    /// The body, as much of it as was read.
+    /// The body, as far as it was read.
     pub body: Bytes,
 }
 
-/// An attempt that failed and was followed by another.
+/// A failed attempt that was followed by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedAttempt {
     /// The error that ended the attempt.
     pub trouble: ProviderError,
-    /// How long was waited before the next.
+    /// How long the call waited before the next attempt.
     pub waited: Duration,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallEnd {
-    /// It failed.
+    /// The call failed.
     #[error(transparent)]
     Failed(Box<ProviderError>),
-    /// It was called off.
+    /// The call was cancelled.
     #[error("the call was cancelled")]
     Cancelled,
 }
@@ -173,7 +173,7 @@ pub enum CallEnd {
 pub struct CallError {
     /// The reason there is no answer.
     pub end: CallEnd,
-    /// What had been received of the answer.
+    /// The part of the answer received.
     pub partial: Option<Box<Interrupted>>,
     /// The error response, if there was one.
     pub refusal: Option<Box<Refusal>>,
@@ -182,7 +182,7 @@ pub struct CallError {
 }
 
 impl CallError {
-    /// The trouble, unless it was called off.
+    /// Returns the error, unless the call was cancelled.
     #[must_use]
     pub fn trouble(&self) -> Option<&ProviderError> {
         match &self.end {
@@ -192,22 +192,22 @@ impl CallError {
     }
 }
 
-/// How long things took.
+/// The durations of a call.
 #[cfg(feature = "client")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallTimings {
-    /// Until the head of the answer was there.
+    /// Until the head of the answer arrived.
     pub head: Duration,
     /// Until the model had produced content.
     pub first_content: Option<Duration>,
-    /// Until it was over.
+    /// Until its end.
     pub whole: Duration,
 }
 
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// The bytes as they came.
+    /// The bytes, unchanged.
     pub raw: Bytes,
     /// The parsed content of these bytes.
     pub deltas: Vec<Delta>,
@@ -215,7 +215,7 @@ pub struct Chunk {
 
 #[cfg(feature = "client")]
 impl Chunk {
-    /// Whether it has content, and not only the frame of a message.
+    /// Whether it has content, not only the frame of a message.
     pub(crate) fn has_content(&self) -> bool {
         self.deltas.iter().any(|delta| !matches!(delta, Delta::Started { .. }))
     }

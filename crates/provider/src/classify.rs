@@ -1,8 +1,8 @@
-//! From a failed call to the kind of trouble it is: structured fields first, then sizes, then phrases, then the status.
+//! Classifies a failed call: by structured fields first, then sizes, then phrases, then the status.
 //!
-//! The order matters and is the point of this module. Rates come before sizes (`60000 tokens per minute` is no window),
-//! complaints about parameters before both (they mention `max_tokens` and mean something else), and a kind is only named
-//! where something names it: a short message on a long conversation is no proof of an overflow.
+//! The order matters. Rates come before sizes (`60000 tokens per minute` is not a window), complaints about parameters before both (they
+//! mention `max_tokens` and mean something else). A kind is only chosen if the error names it: a short message in a long conversation does
+//! not prove an overflow.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::sizes::{RequestLimits, StatedSizes, Verdict};
 const MOST_WORDS_BYTES: usize = 600;
 
 impl ProviderError {
-    /// Understands a failed call.
+    /// Classifies a failed call.
     #[must_use]
     pub fn classify(failure: Failure<'_>, limits: RequestLimits) -> ProviderError {
         match failure {
@@ -42,7 +42,7 @@ impl ProviderError {
     }
 }
 
-/// One failure with everything that helps to classify it.
+/// A failure with everything that helps to classify it.
 struct ErrorCase<'a> {
     /// The status of the answer, or the one named inside it.
     status: Option<u16>,
@@ -103,7 +103,7 @@ impl<'a> ErrorCase<'a> {
         }
     }
 
-    /// How the provider wants its key. Where it names both ways, it says nothing.
+    /// How the provider expects its key; `None` if it names both ways.
     fn key_form(&self) -> Option<KeyForm> {
         let by_header = self.says(&["x-api-key"]);
         let as_bearer = self.says(&["bearer", "authorization header"]);
@@ -137,7 +137,7 @@ impl<'a> ErrorCase<'a> {
         self.status.is_some_and(|status| wanted.contains(&status))
     }
 
-    /// Web pages and JSON that is no error.
+    /// Classifies web pages and JSON that is not an error.
     fn by_form(&self) -> Option<ProviderErrorKind> {
         let well = self.status.is_none_or(|status| status < 400);
         if self.status.is_some_and(|status| (300..400).contains(&status)) {
@@ -164,7 +164,7 @@ impl<'a> ErrorCase<'a> {
 
     fn by_policy(&self) -> Option<ProviderErrorKind> {
         let refused = self.said.has_code(codes::POLICY) || self.says(phrases::POLICY);
-        // A plan's data policy is about the account, not about what was said.
+        // A plan's data policy is about the account, not about the content.
         (refused && !self.says(&["data policy"])).then_some(ProviderErrorKind::ContentPolicy)
     }
 
@@ -173,7 +173,7 @@ impl<'a> ErrorCase<'a> {
         if has(codes::OVERFLOW) || (self.said.window_tokens.is_some() && self.said.prompt_tokens.is_some()) {
             return Some(self.overflow());
         }
-        // Gemini says "quota" of what refills in a minute, and tells when.
+        // Gemini says "quota" for a limit that resets within a minute, and states when.
         let refills = self.said.retry_after.is_some_and(|wait| wait <= Duration::from_secs(120));
         if has(codes::QUOTA) && !refills {
             return Some(self.quota());
@@ -193,7 +193,7 @@ impl<'a> ErrorCase<'a> {
         has(codes::TIMEOUT).then_some(ProviderErrorKind::Timeout)
     }
 
-    /// Rates and plans. Before sizes, because their numbers look like windows.
+    /// Classifies rate limits and plans. Before sizes, because their numbers look like windows.
     fn by_rate(&self) -> Option<ProviderErrorKind> {
         let over = ProviderErrorKind::OverAllowance {
             allowed_tokens: self.sizes.allowance,
@@ -229,8 +229,7 @@ impl<'a> ErrorCase<'a> {
         wait.is_some_and(|wait| wait <= Duration::from_secs(120))
     }
 
-    /// Parameters the provider does not know. Tested before sizes: such texts name `max_tokens`, but the complaint is
-    /// about the name.
+    /// Classifies unknown parameters. Before sizes: such texts name `max_tokens`, but the complaint is about the name.
     fn by_parameter(&self) -> Option<ProviderErrorKind> {
         let unknown = self.says(phrases::UNKNOWN_PARAMETER) && !self.says(&["image", "model not found"]);
         unknown.then(|| ProviderErrorKind::MalformedRequest {
@@ -307,7 +306,7 @@ impl<'a> ErrorCase<'a> {
             return None;
         }
         match self.sizes.verdict(self.limits) {
-            // A bound on some value is a bound on the cap only where the cap is named.
+            // A limit on a value is a limit on the output only if the error names the output limit.
             Verdict::Cap { largest, window, prompt }
                 if self.sizes.largest_cap.is_none() || self.is_about_cap() =>
             {
@@ -360,7 +359,7 @@ impl<'a> ErrorCase<'a> {
         })
     }
 
-    /// An overflow. The sizes say of which part.
+    /// Classifies an overflow. The sizes decide which part is too large.
     fn overflow(&self) -> ProviderErrorKind {
         self.by_size().unwrap_or_else(|| ProviderErrorKind::PromptTooLong {
             window_tokens: self.sizes.certain_limit(),
@@ -373,7 +372,7 @@ impl<'a> ErrorCase<'a> {
     }
 
     fn by_phrase(&self) -> Option<ProviderErrorKind> {
-        // A refusal for good that mentions a timeout is about a setting of that name.
+        // A permanent refusal that mentions a timeout is about a setting of that name.
         let passing =
             self.status.is_none_or(|status| !(400..500).contains(&status)) || self.status_is(&[408, 409]);
         let forbids = self.status_is(&[403]) || self.status.is_none();
@@ -425,7 +424,7 @@ impl<'a> ErrorCase<'a> {
             Some(408 | 504 | 522 | 524) => ProviderErrorKind::Timeout,
             Some(429) => ProviderErrorKind::RateLimit,
             Some(498 | 503 | 529) => ProviderErrorKind::Overload,
-            // Nothing but a status says nothing: some answer an overflow that way.
+            // A bare status says nothing: some providers answer an overflow that way.
             Some(400 | 422) if self.said.texts.is_empty() => return None,
             Some(400 | 415 | 422) => malformed,
             Some(500..=599) => ProviderErrorKind::ServerFault,
@@ -460,7 +459,7 @@ impl<'a> ErrorCase<'a> {
         if waits { told() } else { None }
     }
 
-    /// The most specific code. A generic one counts only if there is no other.
+    /// Returns the most specific code. A generic one is used only if there is no other.
     fn code(&self) -> Option<String> {
         const GENERIC: [&str; 5] =
             ["invalid_request_error", "badrequesterror", "api_error", "bad_request", "invalid_argument"];
@@ -475,7 +474,7 @@ impl<'a> ErrorCase<'a> {
     }
 }
 
-/// A text as one line of bounded length.
+/// Returns a text as one line of bounded length.
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let kept = head(&line, MOST_WORDS_BYTES);

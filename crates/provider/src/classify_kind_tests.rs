@@ -1,4 +1,4 @@
-//! Errors that are not about sizes, by provider, and what comes with them.
+//! Tests of errors that are not about sizes, by provider, and of their details.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> ProviderError {
     )
 }
 
-/// Checks answers and shows every one that is read wrongly.
+/// Checks answers and lists every one that is classified wrongly.
 fn check_all<'a>(expected: &ProviderErrorKind, answers: impl IntoIterator<Item = (u16, &'a str)>) {
     let found = answers.into_iter().map(|(status, body)| (status, body, kind(status, body)));
     let wrong: Vec<_> = found

@@ -1,4 +1,4 @@
-//! What holds for every error: nothing panics, numbers in any spelling mean the same, and a prompt is never a window.
+//! Properties of every error: nothing panics, numbers in any spelling mean the same, and a prompt is never a window.
 
 use proptest::prelude::*;
 
@@ -121,7 +121,7 @@ proptest! {
         let _ = ProviderError::classify(Failure::Answer { status, headers: &[], body: &body }, RequestLimits::default());
     }
 
-    /// Sentences of the words errors are made of, in any order: whatever comes out, numbers in it were in the text.
+    /// Sentences of words from errors, in any order: all resulting numbers occur in the text.
     #[test]
     fn no_number_is_made_up(
         parts in prop::collection::vec(

@@ -1,4 +1,4 @@
-//! Errors about sizes: every wording met so far, with what it means. A wording that is read wrongly goes in here first.
+//! Tests of errors about sizes: every wording found so far, with its meaning. Add a wording that is classified wrongly here first.
 
 use super::{Failure, ProviderError};
 use crate::provider_error::ProviderErrorKind;
@@ -28,7 +28,7 @@ fn cap(
     }
 }
 
-/// The same words in every envelope they are known to come in.
+/// Returns the same words in every known envelope.
 fn envelopes(words: &str) -> Vec<String> {
     let text = serde_json::to_string(words).unwrap();
     let inner = serde_json::to_string(&format!(r#"{{"error":{{"message":{text},"code":400}}}}"#)).unwrap();
@@ -51,7 +51,7 @@ fn envelopes(words: &str) -> Vec<String> {
     ]
 }
 
-/// Checks wordings in every envelope and as events inside a stream, and shows every one that is read wrongly.
+/// Checks wordings in every envelope and as events inside a stream, and lists every one that is classified wrongly.
 fn check_all<'a>(wordings: impl IntoIterator<Item = (&'a str, ProviderErrorKind)>) {
     let mut wrong = Vec::new();
     for (words, expected) in wordings {
@@ -247,7 +247,7 @@ fn what_was_asked_for_settles_the_rest() {
     let total = "This model's maximum context length is 131072 tokens. However, you requested 140000 tokens.";
     assert_eq!(with(total, asked(200_000, 40_000)), cap(31_072, 131_072, 100_000));
     assert_eq!(with(total, asked(200_000, 1_000)), prompt(131_072, 139_000));
-    // What is left after the cap, stated as if it were the window.
+    // The rest after the output limit, stated as if it were the window.
     let wrong = "This model's maximum context length is 3 tokens. However, your request has 8 input tokens. Please reduce the length of the input messages. (parameter=input_tokens, value=8)";
     assert_eq!(with(wrong, asked(2_048, 2_045)), cap(2_040, None, 8));
     let larger = "This model's maximum context length is 30000 tokens. However, your request has 31000 input tokens. Please reduce the length of the input messages.";

@@ -1,7 +1,7 @@
-//! Sending calls: time limits, retries, cancellation.
+//! Sends calls, with time limits, retries and cancellation.
 //!
-//! A call is tried again only as long as nothing of its answer was handed on. Redirects are not followed, because a key
-//! must not go where nobody meant it to. Not for: what is sent, and what is done about trouble.
+//! A call is retried only while no part of its answer was passed on. Redirects are not followed, because they would send the key to another
+//! server. Not for: the content of a call, and recovery from errors.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,26 +23,26 @@ use crate::sent_secrets::SentSecrets;
 use crate::slots::Slots;
 use crate::transport::{Stage, fault_of};
 
-/// How a client is set up.
+/// The options of a client.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// How long things may take.
+    /// The time limits.
     pub limits: TimeLimits,
-    /// How often things are tried.
+    /// The limits on retries.
     pub retries: RetryLimits,
-    /// An HTTP proxy that everything goes through, by its address.
+    /// The address of an HTTP proxy for all requests.
     pub proxy: Option<String>,
-    /// Where the randomness of waits begins.
+    /// The seed for random variations of waits.
     pub jitter_seed: u64,
 }
 
-/// Why a client cannot be set up.
+/// Why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The proxy's address cannot be used.
+    /// The proxy's address is invalid.
     #[error("the proxy's address cannot be used")]
     Proxy(#[source] reqwest::Error),
-    /// Encryption cannot be set up.
+    /// TLS cannot be set up.
     #[error("the HTTP client cannot be set up")]
     Setup(#[source] reqwest::Error),
 }
@@ -54,16 +54,15 @@ pub struct Client {
     limits: TimeLimits,
     retries: RetryLimits,
     jitter: std::sync::Arc<AtomicU64>,
-    /// The memory that answers of all clones share.
+    /// The memory budget for answers, shared by all clones.
     hold: HoldBudget,
     slots: Slots,
 }
 
 impl Client {
-    /// Installs the cryptography of TLS for this process, unless it is installed already. No HTTP client can be built
-    /// before.
+    /// Installs the cryptography provider of TLS for this process, unless there is one already. Needed before any HTTP client is built.
     pub fn install_crypto() {
-        // The call fails when another part of the process installed it first, which does no harm.
+        // The call fails if another part of the process has installed one, which does no harm.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 
@@ -89,32 +88,32 @@ impl Client {
         })
     }
 
-    /// The same client and connections with other limits on the memory for answers. The count starts anew.
+    /// Returns a client with the same connections and other memory limits for answers. The count starts at zero.
     #[must_use]
     pub fn with_hold_limits(&self, limits: HoldLimits) -> Self {
         Self { hold: HoldBudget::new(limits), ..self.clone() }
     }
 
-    /// The same client, sharing the slots of servers with others.
+    /// Returns the client with these server slots, which it shares.
     #[must_use]
     pub fn with_slots(self, slots: Slots) -> Self {
         Self { slots, ..self }
     }
 
-    /// The slots of the servers it talks to.
+    /// Returns the slots of the servers it sends to.
     #[must_use]
     pub fn slots(&self) -> &Slots {
         &self.slots
     }
 
-    /// The same client and connections with other limits.
+    /// Returns a client with the same connections and other limits.
     #[must_use]
     pub fn with_limits(&self, limits: TimeLimits, retries: RetryLimits) -> Self {
         Self { limits, retries, ..self.clone() }
     }
 
-    /// Sends a call and waits for the beginning of its answer (all of it, when no stream was asked for). Dropping the
-    /// future or the returned reply ends the call; so does `cancel`.
+    /// Sends a call and waits for the beginning of its answer, or all of it if no stream was requested. Dropping the future or the returned
+    /// reply ends the call; so does `cancel`.
     pub async fn send(
         &self,
         endpoint: &Endpoint,
@@ -219,7 +218,7 @@ impl Client {
         request.map_err(|error| unsendable(error.without_url().to_string()))
     }
 
-    /// How long to wait before trying again; `None` when there is no use or it was tried often enough.
+    /// Returns the wait before a retry; `None` if a retry is useless or the limit is reached.
     fn wait_before_next(&self, trouble: &ProviderError, before: &[FailedAttempt]) -> Option<Duration> {
         let tried = u32::try_from(before.len()).unwrap_or(u32::MAX).saturating_add(1);
         let most = match trouble.kind {
@@ -241,7 +240,7 @@ impl Client {
         }
     }
 
-    /// A number between zero and one, different each time.
+    /// Returns a random number between zero and one.
     fn random(&self) -> f64 {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut bits = self.jitter.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);

@@ -1,6 +1,6 @@
-//! Codes, types and reasons by which providers name kinds of trouble, in small letters.
+//! Codes, types and reasons by which providers name kinds of errors, in lower case.
 //!
-//! Codes that several providers use for several things (`invalid_request_error`, plain numbers) are in none of the lists.
+//! Codes that several providers use for different errors (`invalid_request_error`, plain numbers) are in none of the lists.
 
 /// The content was refused.
 pub(crate) const POLICY: &[&str] = &[
@@ -16,7 +16,7 @@ pub(crate) const POLICY: &[&str] = &[
     "sensitive_content",
 ];
 
-/// The prompt, or the prompt with its cap, does not fit.
+/// The prompt, or the prompt with the output limit, does not fit.
 pub(crate) const OVERFLOW: &[&str] = &[
     "context_length_exceeded",
     "context_window_exceeded",
@@ -42,7 +42,7 @@ pub(crate) const AUTH: &[&str] = &[
     "token_expired",
 ];
 
-/// Nothing left to pay with.
+/// The account has no credit left.
 pub(crate) const QUOTA: &[&str] = &[
     "insufficient_quota",
     "billing_hard_limit_reached",
@@ -62,7 +62,7 @@ pub(crate) const QUOTA: &[&str] = &[
 pub(crate) const UNKNOWN_MODEL: &[&str] =
     &["model_not_found", "model_not_exist", "modelnotfound", "invalid_model", "model_not_supported"];
 
-/// More to do than it can.
+/// The server is overloaded.
 pub(crate) const OVERLOAD: &[&str] = &[
     "overloaded_error",
     "engine_overloaded_error",
@@ -73,9 +73,9 @@ pub(crate) const OVERLOAD: &[&str] = &[
     "modelnotreadyexception",
 ];
 
-/// Too much in a while, by codes that mean nothing else. `rate_limit_error` is not among them: plans use it too.
+/// A rate limit, by codes with no other meaning. `rate_limit_error` is not included: plan limits use it too.
 pub(crate) const THROTTLED: &[&str] = &["throttlingexception", "throttling", "throttling.ratequota"];
 
-/// It took too long.
+/// The request timed out.
 pub(crate) const TIMEOUT: &[&str] =
     &["request_timeout", "timeout_error", "modeltimeoutexception", "deadline_exceeded"];

@@ -1,5 +1,5 @@
-//! What the backend of Codex subscriptions demands of a call beyond the Responses wire: nothing is stored, no cap on
-//! output is stated, and the account of the access token is named in a header.
+//! The requirements of the Codex subscription backend beyond the Responses format: nothing is stored, no output limit is sent, and a header
+//! names the account of the access token.
 
 use std::borrow::Cow;
 
@@ -16,8 +16,8 @@ const CLAIMS: &str = "https://api.openai.com/auth";
 /// Access tokens have a few kilobytes. Anything longer is not one.
 const LONGEST_TOKEN: usize = 64 * 1024;
 
-/// The account an access token is for, as its claims say; `None` for a key that is no such token. The signature is the
-/// backend's to check.
+/// Returns the account of an access token according to its claims; `None` for a key that is not such a token. The backend checks the
+/// signature.
 pub(crate) fn account_of(token: &str) -> Option<String> {
     if token.len() > LONGEST_TOKEN {
         return None;
@@ -30,7 +30,7 @@ pub(crate) fn account_of(token: &str) -> Option<String> {
     sendable.then(|| account.to_owned())
 }
 
-/// The body as the backend accepts it. A body that is not a JSON object is returned unchanged.
+/// Returns the body in the form that the backend accepts. A body that is not a JSON object is returned unchanged.
 pub(crate) fn body_for(body: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(body);
     for name in ["max_output_tokens", "store"] {

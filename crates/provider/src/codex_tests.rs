@@ -1,4 +1,4 @@
-//! What calls to a Codex subscription carry.
+//! Tests of calls to a Codex subscription.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -41,7 +41,7 @@ fn body_states_that_nothing_is_stored_and_no_cap() {
     for (body, expected) in cases {
         assert_eq!(body_for(body), expected, "{body}");
     }
-    // Members of what is said are nobody's settings.
+    // Members inside quoted text are not settings.
     let quoted = r#"{"input":[{"content":"\"store\":true, \"max_output_tokens\":9"}],"store":false}"#;
     assert_eq!(body_for(quoted), quoted);
 }

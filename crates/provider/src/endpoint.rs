@@ -1,7 +1,7 @@
-//! Endpoints: who is spoken to, where, on which wires, with which key.
+//! Endpoints: provider, address, wire format and key.
 //!
-//! An endpoint is made from settings and from whatever the caller lets it look up in the environment; what is missing or
-//! wrong is said with the setting or variable that mends it. Not for: talking to it.
+//! An endpoint is made from settings and from environment variables that the caller lets it look up. Errors name the setting or variable to
+//! change. Not for: sending requests.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ use crate::secret::SecretKey;
 /// Kinds of endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EndpointKind {
-    /// Anthropic's own.
+    /// Anthropic's API.
     Anthropic,
-    /// OpenAI's own.
+    /// OpenAI's API.
     OpenAi,
     /// OpenRouter.
     OpenRouter,
@@ -45,7 +45,7 @@ impl EndpointKind {
         Self::Custom,
     ];
 
-    /// The word used in configuration.
+    /// Returns the name used in configuration.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl EndpointKind {
         }
     }
 
-    /// Parses the name used in settings, in its usual spellings.
+    /// Parses a name used in settings, in its common spellings.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         let plain: String = word.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -78,7 +78,7 @@ impl EndpointKind {
         })
     }
 
-    /// Where it usually is.
+    /// Returns its default address.
     #[must_use]
     pub fn usual_address(self) -> Option<&'static str> {
         match self {
@@ -93,7 +93,7 @@ impl EndpointKind {
         }
     }
 
-    /// The environment variable that usually has its key.
+    /// Returns the environment variable that usually has its key.
     #[must_use]
     pub fn usual_key_variable(self) -> Option<&'static str> {
         match self {
@@ -105,7 +105,7 @@ impl EndpointKind {
         }
     }
 
-    /// The window it allows for a model, where that is known to be smaller than the model's own.
+    /// Returns the window that it allows for a model, if known to be smaller than the model's own.
     #[must_use]
     pub fn window_limit_tokens(self, model: &str) -> Option<u64> {
         // Subscriptions offer smaller windows than the same models have on the API.
@@ -118,7 +118,7 @@ impl EndpointKind {
         }
     }
 
-    /// The wires it speaks, the one to prefer first.
+    /// Returns the wire formats it supports, the preferred one first.
     #[must_use]
     pub fn wires(self) -> &'static [WireFormat] {
         match self {
@@ -143,8 +143,8 @@ impl EndpointKind {
         }
     }
 
-    /// The providers that serve a model of this name, its maker first. `None` where the name reveals neither the maker
-    /// (`claude-...`, `gpt-...`) nor the seller (`maker/name`).
+    /// Returns the providers that serve a model of this name, its maker first. `None` if the name reveals neither the maker (`claude-...`,
+    /// `gpt-...`) nor the seller (`maker/name`).
     #[must_use]
     pub fn serving(model: &str) -> Option<&'static [Self]> {
         let name = model.trim().to_ascii_lowercase();
@@ -159,7 +159,7 @@ impl EndpointKind {
         })
     }
 
-    /// The kind of the endpoint at an address.
+    /// Returns the kind of the endpoint at an address.
     #[must_use]
     pub fn at(base: &BaseUrl) -> Self {
         let host = base.host();
@@ -189,9 +189,9 @@ pub struct EndpointSettings<'a> {
     pub prefix: &'a str,
     /// The provider's name. `auto` or empty chooses the provider for which a key is found.
     pub provider: &'a str,
-    /// The address, when it is not the usual one.
+    /// The address, if not the default one.
     pub base_url: &'a str,
-    /// The wire, when it is not the preferred one.
+    /// The wire format, if not the preferred one.
     pub wire: Option<WireFormat>,
     /// The key itself.
     pub api_key: &'a str,
@@ -203,18 +203,18 @@ pub struct EndpointSettings<'a> {
     pub model: &'a str,
 }
 
-/// Where a key came from.
+/// The source of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
     /// A setting.
     Setting(String),
-    /// A variable of the environment.
+    /// An environment variable.
     Variable(String),
-    /// There is none, and none is needed.
+    /// No key is needed.
     NotNeeded,
 }
 
-/// Why settings make no endpoint.
+/// Why settings do not define an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// Nothing is configured, and nothing was found.
@@ -224,7 +224,7 @@ pub enum EndpointError {
     NotConfigured {
         /// Prefix of the settings.
         prefix: String,
-        /// Variables that would do.
+        /// The variables to set one of.
         variables: String,
     },
     /// An unknown provider.
@@ -239,7 +239,7 @@ pub enum EndpointError {
         /// All known names.
         known: String,
     },
-    /// An address that is none.
+    /// The address is invalid.
     #[error("`{prefix}.base_url` cannot be used: {reason}")]
     BadAddress {
         /// Prefix of the settings.
@@ -253,7 +253,7 @@ pub enum EndpointError {
         /// Prefix of the settings.
         prefix: String,
     },
-    /// A key that is needed and not there.
+    /// The required key is missing.
     #[error(
         "there is no key for {provider}: set the variable {variable}, or name another in `{prefix}.api_key_env`"
     )]
@@ -265,22 +265,22 @@ pub enum EndpointError {
         /// The variable that was looked up.
         variable: String,
     },
-    /// A key or header with characters that cannot be sent.
-    #[error("{what} holds characters that cannot be sent in a header")]
+    /// A key or header contains characters that cannot be sent.
+    #[error("{what} contains characters that cannot be sent in a header")]
     NotSendable {
         /// The name of the part.
         what: String,
     },
-    /// A wire the provider does not speak.
+    /// The provider does not support the wire format.
     #[error(
         "{provider} does not speak the {wire} wire: set `{prefix}.wire` to `auto`, or another `{prefix}.provider`"
     )]
     WireNotSpoken {
-        /// Where in the settings it was looked for.
+        /// Prefix of the settings.
         prefix: String,
         /// The provider.
         provider: &'static str,
-        /// The wire.
+        /// The wire format.
         wire: WireFormat,
     },
 }
@@ -288,15 +288,15 @@ pub enum EndpointError {
 /// An endpoint that can be called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// What kind it is.
+    /// The kind.
     pub kind: EndpointKind,
-    /// Where it is.
+    /// The address.
     pub base: BaseUrl,
-    /// The wire it is spoken to on.
+    /// The wire format.
     pub wire: WireFormat,
     /// Its key.
     pub key: Option<SecretKey>,
-    /// Where the key came from.
+    /// The source of the key.
     pub key_source: KeySource,
     /// Headers to send along, in this order.
     pub headers: Vec<(String, String)>,
@@ -366,7 +366,7 @@ impl Endpoint {
         Ok(Self { kind, base, wire, key, key_source, headers, settings_prefix: prefix })
     }
 
-    /// Where it lists its models.
+    /// Returns the URL of its list of models.
     pub(crate) fn models_url(&self) -> String {
         match self.wire {
             WireFormat::Anthropic => format!("{}/v1/models", self.base.root()),
@@ -374,14 +374,14 @@ impl Endpoint {
         }
     }
 
-    /// Whether it is at the usual address of its kind rather than at a configured one.
+    /// Whether it is at the default address of its kind.
     #[must_use]
     pub fn is_at_usual_address(&self) -> bool {
         let usual = self.kind.usual_address().and_then(|usual| BaseUrl::parse(usual).ok());
         usual.is_some_and(|usual| usual.host() == self.base.host())
     }
 
-    /// Whom it is for caching.
+    /// Returns the seller, as caching distinguishes them.
     #[must_use]
     pub fn cache_seller(&self) -> CacheSeller {
         match self.kind {
@@ -392,7 +392,7 @@ impl Endpoint {
         }
     }
 
-    /// The headers that carry the key and whatever the wire demands, in a fixed order.
+    /// Returns the headers with the key and those the wire format requires, in a fixed order.
     #[cfg(any(test, feature = "client"))]
     pub(crate) fn wire_headers(&self, wire_format: WireFormat) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
@@ -400,7 +400,7 @@ impl Endpoint {
             headers.push(("anthropic-version", "2023-06-01".to_owned()));
         }
         let Some(key) = &self.key else { return headers };
-        // Tokens of a subscription go where tokens go; Anthropic takes its keys under a name of its own.
+        // Subscription tokens go into the bearer header; Anthropic expects its API keys in a header of its own.
         let is_token = key.expose().starts_with("sk-ant-oat");
         let takes_own_name = wire_format == WireFormat::Anthropic && self.kind != EndpointKind::OpenRouter;
         if is_token {
@@ -420,7 +420,7 @@ impl Endpoint {
     }
 }
 
-/// The kind: as named, else by the address, else by the model and the keys that are there.
+/// Returns the kind: as named, or else by the address, or else by the model and the available keys.
 fn kind_of(
     settings: &EndpointSettings<'_>,
     base: Option<&BaseUrl>,
@@ -446,8 +446,7 @@ fn kind_of(
     })
 }
 
-/// The address where a server on this machine listens, by the environment variables that the server or its clients
-/// read.
+/// Returns the address of a server on this machine, from the environment variables that the server or its clients read.
 fn listening_address(kind: EndpointKind, variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
     let address = match kind {
         EndpointKind::Ollama => variable("OLLAMA_HOST")?,
@@ -465,7 +464,7 @@ fn listening_address(kind: EndpointKind, variable: &impl Fn(&str) -> Option<Stri
     let address = address.trim();
     let (scheme, rest) = address.split_once("://").unwrap_or(("http", address));
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    // A server that listens on all addresses listens on this one too.
+    // A server that listens on all addresses also listens on this one.
     let host = match host {
         _ if host.starts_with(':') => format!("127.0.0.1{host}"),
         _ if host.starts_with("0.0.0.0") => host.replacen("0.0.0.0", "127.0.0.1", 1),
@@ -482,7 +481,7 @@ fn listening_address(kind: EndpointKind, variable: &impl Fn(&str) -> Option<Stri
 fn unknown_provider(prefix: &str, name: &str) -> EndpointError {
     let known: Vec<&str> = EndpointKind::ALL.iter().map(|kind| kind.name()).collect();
     let lower = name.to_ascii_lowercase();
-    // Letters in common at the beginning are what a slip of the hand leaves.
+    // A typo usually keeps the first letters.
     let shared = |other: &&&str| lower.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let nearest =
         known.iter().filter(|other| shared(other) >= 3).max_by_key(shared).map(|near| (*near).to_owned());

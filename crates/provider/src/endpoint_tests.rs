@@ -1,4 +1,4 @@
-//! From settings to endpoints, and what is said when there is none.
+//! Tests of endpoints from settings, and of the error messages.
 
 use throughline_transcript::WireFormat;
 
@@ -113,7 +113,7 @@ fn keys_come_from_settings_or_variables_and_go_nowhere_else() {
     let named = EndpointSettings { provider: "openai", api_key_env: "MINE", ..NONE };
     let endpoint = Endpoint::resolve(&named, with(&[("MINE", "k"), ("OPENAI_API_KEY", "o")])).unwrap();
     assert_eq!(endpoint.key_source, KeySource::Variable("MINE".to_owned()));
-    // The usual key is not sent to another host.
+    // The default key is not sent to another host.
     let elsewhere = EndpointSettings { provider: "openai", base_url: "https://proxy.example/v1", ..NONE };
     let endpoint = Endpoint::resolve(&elsewhere, with(ALL_KEYS)).unwrap();
     assert_eq!((endpoint.key, endpoint.key_source), (None, KeySource::NotNeeded));
@@ -175,12 +175,12 @@ fn what_is_wrong_is_said_with_what_mends_it() {
     );
     assert_eq!(
         error(EndpointSettings { provider: "ollama", api_key: "k\u{e9}y", ..NONE }),
-        "the key holds characters that cannot be sent in a header"
+        "the key contains characters that cannot be sent in a header"
     );
     let headers = [("x-ok".to_owned(), "a\nb".to_owned())];
     assert_eq!(
         error(EndpointSettings { provider: "ollama", headers: &headers, ..NONE }),
-        "the header `x-ok` holds characters that cannot be sent in a header"
+        "the header `x-ok` contains characters that cannot be sent in a header"
     );
     let error = Endpoint::resolve(&EndpointSettings { provider: "nope", ..NONE }, with(&[]));
     assert!(matches!(error, Err(EndpointError::UnknownProvider { nearest: None, .. })));

@@ -1,7 +1,7 @@
-//! Addresses of endpoints: from what a user writes to where each wire is spoken.
+//! Addresses of endpoints: converts what a user writes to the URL of each wire format.
 //!
-//! Users write `https://host`, `https://host/v1`, or copy the whole path of a wire; all mean the same endpoint. Not for:
-//! whether anybody answers there.
+//! Users write `https://host`, `https://host/v1`, or copy the whole path of a wire format; all mean the same endpoint. Not for: whether a
+//! server answers there.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -17,12 +17,12 @@ pub enum AddressError {
     /// Neither http nor https.
     #[error("it does not begin with http:// or https://")]
     Scheme,
-    /// A key or password in the address would end up in logs.
-    #[error("it holds a user name or password; keys go into a setting of their own")]
+    /// The address contains a key or password, which would end up in logs.
+    #[error("it contains a user name or password; put the key into a setting of its own")]
     Credentials,
 }
 
-/// The address of an endpoint, without the path of any wire.
+/// The address of an endpoint, without the path of a wire format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl {
     url: Url,
@@ -48,25 +48,25 @@ impl BaseUrl {
         Ok(Self { url })
     }
 
-    /// As it is shown and stored.
+    /// Returns the address as it is shown and stored.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.url.as_str().trim_end_matches('/')
     }
 
-    /// The host.
+    /// Returns the host.
     #[must_use]
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// The port, given or usual for the scheme.
+    /// Returns the port, given or default for the scheme.
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         self.url.port_or_known_default()
     }
 
-    /// Where a wire is spoken. An address without a path gets the usual `/v1`; Anthropic's wire has it always.
+    /// Returns the URL for a wire format. An address without a path gets the default `/v1`; Anthropic's format always has it.
     #[must_use]
     pub fn of_wire(&self, wire_format: WireFormat) -> String {
         let base = self.as_str();
@@ -77,13 +77,13 @@ impl BaseUrl {
         }
     }
 
-    /// Where models are listed.
+    /// Returns the URL of the list of models.
     #[must_use]
     pub fn of_models(&self) -> String {
         format!("{}/models", self.versioned(self.as_str()))
     }
 
-    /// The server itself, for questions outside of any wire.
+    /// Returns the root of the server, for queries outside any wire format.
     #[must_use]
     pub fn root(&self) -> &str {
         let base = self.as_str();
@@ -94,7 +94,7 @@ impl BaseUrl {
         if self.url.path().trim_end_matches('/').is_empty() { format!("{base}/v1") } else { base.to_owned() }
     }
 
-    /// Whether it is on this machine or in the local network, where models start slowly and cost nothing.
+    /// Whether the server is on this machine or in the local network, where models start slowly and cost nothing.
     #[must_use]
     pub fn is_local(&self) -> bool {
         let host = self.host().trim_start_matches('[').trim_end_matches(']');
@@ -114,7 +114,7 @@ impl BaseUrl {
 
 fn is_local_v4(ip: Ipv4Addr) -> bool {
     let [first, second, ..] = ip.octets();
-    // 100.64.0.0/10 is where overlay networks put their machines.
+    // 100.64.0.0/10 is the range of overlay networks.
     let is_carrier_range = first == 100 && (64..128).contains(&second);
     ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified() || is_carrier_range
 }

@@ -1,4 +1,4 @@
-//! Addresses as people write them.
+//! Tests of addresses as people write them.
 
 use throughline_transcript::WireFormat;
 

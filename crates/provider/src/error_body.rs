@@ -1,9 +1,8 @@
-//! What the body of a failed answer says: its words, codes and figures, whatever shape the provider gave it.
+//! Extracts texts, codes and figures from the body of an error response, whatever its shape.
 //!
-//! Errors come as `{"error":{...}}`, `{"error":"..."}`, `{"detail":...}`, `{"message":...}`, lists of those, JSON inside a
-//! string inside JSON (gateways that pass on what their upstream said), plain text, and web pages. Only members that hold
-//! words of the provider are read: a body may echo the request, and a user's text must not be taken for an error.
-//! Not for: judging what was said.
+//! Errors come as `{"error":{...}}`, `{"error":"..."}`, `{"detail":...}`, `{"message":...}`, lists of those, JSON inside a string inside
+//! JSON (gateways that pass on what their upstream said), plain text, and web pages. Only members with text of the provider are read: a
+//! body may echo the request, and a user's text must not be taken for an error. Not for: classification.
 
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use serde_json::{Map, Value};
 const MOST_BODY_BYTES: usize = 2_000_000;
 /// The longest part of a text that is read.
 const MOST_TEXT_BYTES: usize = 8_000;
-/// Gateways wrap an error in two or three others, each with a handful of texts. More is not an error of ours to explain.
+/// Gateways wrap an error in two or three others, each with a few texts. Further texts are ignored.
 const MOST_TEXTS: usize = 24;
 const MOST_DEPTH: u8 = 8;
 
@@ -38,7 +37,7 @@ pub(crate) struct ErrorContents {
     pub(crate) texts: Vec<String>,
     /// Codes, types and reasons in small letters, in the order found.
     pub(crate) codes: Vec<String>,
-    /// The parameter complained of.
+    /// The parameter that the error names.
     pub(crate) parameter: Option<String>,
     pub(crate) window_tokens: Option<u64>,
     pub(crate) prompt_tokens: Option<u64>,
@@ -73,12 +72,12 @@ impl ErrorContents {
         said
     }
 
-    /// All sentences, joined.
+    /// Returns all sentences, joined.
     pub(crate) fn words(&self) -> String {
         self.texts.join(" . ")
     }
 
-    /// The most specific sentence. Gateways wrap it in a general one.
+    /// Returns the most specific sentence. Gateways wrap it in a general one.
     pub(crate) fn best_text(&self) -> &str {
         const HOLLOW: [&str; 4] =
             ["provider returned error", "bad request", "error", "internal server error"];
@@ -111,7 +110,7 @@ impl ErrorContents {
     fn object(&mut self, members: &Map<String, Value>, depth: u8) {
         for (name, value) in members {
             match name.as_str() {
-                // A person's words or the provider's; the first are never under these names.
+                // The provider's text; a user's text never has these names.
                 "error" | "errors" | "message" | "msg" | "detail" | "details" | "error_description"
                 | "status_msg" | "raw" | "title" | "Message" | "error_message" | "errorMessage"
                 | "description" | "cause" => match value {
@@ -158,7 +157,7 @@ impl ErrorContents {
         }
     }
 
-    /// Reads a sentence, and the error inside it where a gateway quotes a whole answer.
+    /// Reads a sentence, and the error inside it if a gateway quotes a whole response.
     fn text(&mut self, text: &str, depth: u8) {
         let mut text = text.trim();
         let mut inner = None;
@@ -188,7 +187,7 @@ fn is_error(value: &Value) -> bool {
         Value::Object(members) => members,
         _ => return false,
     };
-    // An answer of any wire, even one that carries `"error": null`.
+    // An answer in any wire format, even one that carries `"error": null`.
     let is_answer =
         ["choices", "content", "output", "candidates"].iter().any(|name| members.contains_key(*name));
     let failed =
@@ -211,19 +210,19 @@ fn parse_seconds(text: &str) -> Option<Duration> {
     text.trim().parse().ok().and_then(duration)
 }
 
-/// Seconds as a wait, if they can be one.
+/// Converts seconds to a wait, if plausible.
 pub(crate) fn duration(seconds: f64) -> Option<Duration> {
-    // Longer than any billing period: what is beyond is a date or a misprint, not a wait.
+    // Longer than any billing period: a larger value is a date or an error.
     const LONGEST_SECS: f64 = 90.0 * 86_400.0;
     (0.0..=LONGEST_SECS).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
 }
 
-/// The beginning of a text, cut at a character.
+/// Returns the beginning of a text, cut between characters.
 pub(crate) fn head(text: &str, most_bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(most_bytes)).unwrap_or(text)
 }
 
-/// The words of a web page, without tags and what no one reads.
+/// Returns the text of a web page, without tags and invisible parts.
 fn page_text(html: &str) -> String {
     let html = head(html, MOST_TEXT_BYTES);
     let mut words = String::new();

@@ -1,4 +1,4 @@
-//! Bodies of every shape.
+//! Tests of bodies of every shape.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
-//! A failed call as it was seen, before anyone has understood it.
+//! A failed call before it is classified.
 
-/// A call that failed, as it was seen.
+/// A failed call.
 #[derive(Clone, Copy, Debug)]
 pub enum Failure<'a> {
-    /// An answer that is an error, or is none of the wire that was spoken.
+    /// An error response, or a response in another format than expected.
     Answer {
         /// Its HTTP status.
         status: u16,
@@ -12,32 +12,32 @@ pub enum Failure<'a> {
         /// Its body, or the beginning of it.
         body: &'a [u8],
     },
-    /// An error inside a stream that had begun well.
+    /// An error event inside a stream.
     Event {
         /// The data of the event.
         data: &'a str,
     },
-    /// No answer, or not all of it.
+    /// No answer, or an incomplete one.
     Transport(TransportFault),
 }
 
-/// Why there was no answer, or not all of it.
+/// Why there was no answer, or an incomplete one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportFault {
     /// The name of the host does not resolve.
     Name,
-    /// No connection in time, or refused.
+    /// The connection timed out or was refused.
     Connect,
-    /// No secure connection.
+    /// TLS could not be established.
     Tls,
-    /// Closed before anything came back.
+    /// The connection was closed before any answer.
     Closed,
-    /// Nothing came back in time.
+    /// The first byte did not arrive in time.
     FirstByteTimeout,
-    /// It went silent in the middle.
+    /// The stream stalled.
     Silence,
-    /// It broke off in the middle.
+    /// The stream broke off.
     Cut,
-    /// What came back is not in the wire's form.
+    /// The answer is not valid in the wire format.
     Garbled,
 }

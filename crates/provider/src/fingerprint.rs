@@ -1,7 +1,7 @@
-//! What was sent, as hashes: enough to say later what changed, small enough to keep with a session.
+//! Hashes of a sent prompt: enough to find later what changed, small enough to store with a session.
 //!
-//! Marks are left out, so that a mark that moved is no change. Not for: telling two prompts apart for certain; a hash of
-//! 32 bits an item is made for saying where two prompts part, not for security.
+//! Marks are left out, so a moved mark is not a change. Not for: deciding for certain whether two prompts are equal; 32 bits per item serve
+//! to find where two prompts differ, not for security.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use throughline_wire::Request;
 
 use crate::cache_marks::CacheMarks;
 
-/// Parameters that are part of what providers cache by, or decide which cache is asked. Others (temperature, caps,
-/// streaming) may differ from call to call.
+/// Parameters that are part of the cache key, or that route a request to a cache. Others (temperature, output limits, streaming) may differ
+/// between calls.
 const CACHED_BY: [&str; 13] = [
     "tool_choice",
     "parallel_tool_calls",
@@ -34,7 +34,7 @@ const CACHED_BY: [&str; 13] = [
 pub struct PieceHash(u32);
 
 impl PieceHash {
-    /// Hashes a piece of JSON without its marks. Callers that keep messages keep this with them.
+    /// Hashes a piece of JSON without its marks. Callers store the result with each message.
     #[must_use]
     pub fn of(json: &str) -> Self {
         let hash = ContentHash::of(&CacheMarks::removed_from(json)).0;
@@ -59,7 +59,7 @@ fn parse_hash(text: &str) -> Option<PieceHash> {
     (text.len() == 8).then(|| u32::from_str_radix(text, 16).ok().map(PieceHash)).flatten()
 }
 
-/// What a prompt consisted of.
+/// The hashes of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// The model.
@@ -67,16 +67,16 @@ pub struct Fingerprint {
     /// Tool definitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<PieceHash>,
-    /// The system prompt, where it stands outside the list.
+    /// The system prompt, if it is outside the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<PieceHash>,
-    /// How many messages at the beginning of the list are a system prompt.
+    /// Number of messages at the beginning of the list that are a system prompt.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub leading_instructions: usize,
-    /// Parameters that matter to the cache.
+    /// The parameters that affect the cache.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, PieceHash>,
-    /// Messages in their order.
+    /// The messages, in order.
     #[serde(with = "row")]
     pub items: Vec<PieceHash>,
 }
@@ -86,7 +86,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl Fingerprint {
-    /// Of a request that is sent with these messages, whose hashes the caller keeps.
+    /// Creates the fingerprint of a request with these messages, whose hashes the caller has stored.
     #[must_use]
     pub fn of(request: &Request, messages: &[Message], items: Vec<PieceHash>) -> Self {
         let leading = messages.iter().take_while(|message| message.role().is_instructions()).count();
@@ -105,7 +105,7 @@ impl Fingerprint {
     }
 }
 
-/// A row of hashes as one string: a list of ten thousand stays readable by any tool and small.
+/// Serialises a row of hashes as one string, so that a list of ten thousand stays small and readable.
 mod row {
     use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
-//! The headers of a call: what the wire demands, the key, the endpoint's own, the call's own; always in the same order.
+//! The headers of a call, always in the same order: those of the wire format, the key, the endpoint's own, the call's own.
 //!
-//! Headers that belong to one connection or to our own HTTP are not taken over from anyone.
+//! Headers that belong to one connection or to our own HTTP client are never copied.
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use throughline_transcript::WireFormat;
@@ -9,8 +9,8 @@ use throughline_wire::Streaming;
 use crate::call::OutgoingCall;
 use crate::endpoint::Endpoint;
 
-/// Headers of one connection, and those the HTTP client sets itself. Compression is not asked for: bytes are passed on as
-/// they come.
+/// Headers of one connection, and those that the HTTP client sets itself. Compression is not requested, because bytes are passed on
+/// unchanged.
 const NOT_TAKEN_OVER: [&str; 14] = [
     "connection",
     "keep-alive",
@@ -31,8 +31,8 @@ const NOT_TAKEN_OVER: [&str; 14] = [
 /// Headers whose values are joined if both the endpoint and the call set them.
 const LISTS: [&str; 1] = ["anthropic-beta"];
 
-/// All headers of a call; the name of the first that cannot be sent otherwise. Those of the call replace the endpoint's,
-/// but a name that the call has twice is sent twice.
+/// Returns all headers of a call; the error is the name of the first that cannot be sent. Headers of the call replace the endpoint's, and a
+/// name that the call has twice is sent twice.
 pub(crate) fn headers_of(endpoint: &Endpoint, call: &OutgoingCall) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -48,7 +48,7 @@ pub(crate) fn headers_of(endpoint: &Endpoint, call: &OutgoingCall) -> Result<Hea
     Ok(headers)
 }
 
-/// The headers of a request that is passed on: its own over the endpoint's.
+/// Adds the headers of a passed-on request, which replace the endpoint's.
 pub(crate) fn put_call_headers(
     endpoint: &Endpoint,
     own: &[(String, String)],
@@ -75,7 +75,7 @@ fn put_own_headers(own: &[(String, String)], headers: &mut HeaderMap) -> Result<
     Ok(())
 }
 
-/// What an endpoint demands of every request.
+/// Adds the headers that an endpoint requires for every request.
 pub(crate) fn put_endpoint_headers(
     endpoint: &Endpoint,
     wire_format: WireFormat,
@@ -97,7 +97,7 @@ pub(crate) fn put_endpoint_headers(
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
     let sent = HeaderName::from_bytes(name.as_bytes()).map_err(|_| name.to_owned())?;
     let mut value = HeaderValue::from_str(value).map_err(|_| name.to_owned())?;
-    // Whatever prints a request must not print these.
+    // These must not appear when a request is printed.
     value.set_sensitive(matches!(sent.as_str(), "authorization" | "x-api-key" | "cookie"));
     Ok((sent, value))
 }

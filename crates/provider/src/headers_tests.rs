@@ -1,4 +1,4 @@
-//! Headers: order, replacement, and what is left out.
+//! Tests of the order, replacement and omission of headers.
 
 use throughline_transcript::WireFormat;
 use throughline_wire::Streaming;

@@ -1,7 +1,7 @@
-//! How much of the answers on their way is held in memory: by one answer, and by all of them together.
+//! Limits the memory for answers in progress: for one answer, and for all of them together.
 //!
-//! An answer is held to be recorded and understood. One that is larger than any model writes is passed on all the same, and
-//! nothing of it is held from then on.
+//! An answer is buffered in order to record and parse it. One that is larger than any model writes is still passed on, but no longer
+//! buffered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,21 +10,20 @@ use crate::call::Chunk;
 use crate::provider_error::{ProviderError, ProviderErrorKind};
 use throughline_wire::Delta;
 
-/// Bytes around the words of one event of a stream. They are not held, and a long answer has a hundred thousand of them.
+/// Bytes of an event in a stream besides its text. They are not buffered; a long answer has a hundred thousand events.
 const EVENT_BYTES: usize = 512;
 
-/// How much may be held.
+/// The memory limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldLimits {
-    /// By one answer. The longest that models write, 128,000 tokens, has about half a megabyte of text; pictures have a few
-    /// megabytes each.
+    /// For one answer. The longest answers of models, 128,000 tokens, are about half a megabyte of text; images have a few megabytes each.
     pub answer_bytes: usize,
-    /// By all answers of a client together. What is made of an answer takes up to three times its bytes for a moment.
+    /// For all answers of a client together. Processing an answer briefly takes up to three times its bytes.
     pub all_bytes: usize,
 }
 
 impl HoldLimits {
-    /// The code of the error when an answer exceeds a limit: it was passed on whole, and not held.
+    /// The error code if an answer exceeds a limit: it was passed on completely, but not buffered.
     pub const EXCEEDED: &str = "answer_not_held";
 }
 
@@ -34,7 +33,7 @@ impl Default for HoldLimits {
     }
 }
 
-/// What all answers of a client share.
+/// The budget shared by all answers of a client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HoldBudget {
     limits: HoldLimits,
@@ -47,7 +46,7 @@ impl HoldBudget {
     }
 }
 
-/// What one answer holds; given back when this is dropped.
+/// The memory reserved for one answer, released when dropped.
 #[derive(Debug)]
 pub(crate) struct HeldBytes {
     budget: HoldBudget,
@@ -98,7 +97,7 @@ impl Drop for HeldBytes {
     }
 }
 
-/// How much of a piece of a stream is held: what is new in it, and what is more than the frame of an event.
+/// Returns how many bytes of a piece are buffered: its new text, and everything beyond the frame of an event.
 pub(crate) fn bytes_held_of(chunk: &Chunk) -> usize {
     let words = chunk.deltas.iter().map(|delta| match delta {
         Delta::Text(text) | Delta::Reasoning(text) | Delta::Refusal(text) => text.len(),

@@ -1,6 +1,6 @@
-//! Putting a member into raw JSON and taking one out, with every other byte as it was.
+//! Inserts a member into raw JSON or removes one, leaving every other byte unchanged.
 //!
-//! Not for: JSON that has not been checked; what is not an object is left alone.
+//! Not for: unchecked JSON; a text that is not an object is not changed.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,13 @@ pub(crate) fn offset_in(text: &str, part: &str) -> Option<usize> {
     (at + part.len() <= text.len()).then_some(at)
 }
 
-/// A text with something put in at a place.
+/// Returns a text with a piece inserted at an offset.
 pub(crate) fn inserted(text: &str, at: usize, piece: &str) -> String {
     let (before, after) = text.split_at(text.floor_char_boundary(at));
     [before, piece, after].concat()
 }
 
-/// Takes out every member of that name from the objects that `objects` yields, which must be parts of `text`.
+/// Removes every member of that name from the objects that `objects` yields, which must be slices of `text`.
 pub(crate) fn without_member<'a>(
     text: &'a str,
     name: &str,
@@ -40,13 +40,13 @@ pub(crate) fn without_member<'a>(
     Cow::Owned(out)
 }
 
-/// The range to cut so that a member is gone and the commas are right.
+/// Returns the range to cut in order to remove a member together with its comma.
 fn member_cut(text: &str, object: RawJson<'_>, name: &str) -> Option<(usize, usize)> {
     let value = object.get(name)?;
     let start = offset_in(text, object.0)?;
     let value_start = offset_in(text, value.0)?;
     let value_end = value_start + value.0.len();
-    // The key stands right before its value; one that is written with escapes is not ours.
+    // The key directly precedes its value; one written with escapes is not ours.
     let key = format!("\"{name}\"");
     let key_start = start + text.get(start..value_start)?.rfind(&key)?;
     let before = text.get(start..key_start)?.trim_end();

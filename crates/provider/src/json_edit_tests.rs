@@ -1,4 +1,4 @@
-//! Members in and out of raw JSON.
+//! Tests of inserting and removing members.
 
 use proptest::prelude::*;
 use throughline_transcript::RawJson;

@@ -1,44 +1,43 @@
-//! Cuts the words of an error into lexemes: words, numbers with their unit, and the few signs that carry meaning.
+//! Splits the text of an error into lexemes: words, numbers with their unit, and the few signs that carry meaning.
 //!
-//! Providers write the same number as `131072`, `131,072`, `131 072` or `128k`, and put numbers that mean nothing beside
-//! it: days in the names of models, ids, codes, rates. What is a number is decided here once, so that the grammar above
-//! never has to. Not for: what a number means.
+//! Providers write the same number as `131072`, `131,072`, `131 072` or `128k`, next to numbers without meaning: dates in names of models,
+//! ids, codes, rates. Numbers are recognised only here, so that the grammar above does not have to. Not for: the meaning of a number.
 
-/// More of an error than this is never about what went wrong.
+/// The limit of lexemes; the rest of a longer text is never the reason.
 const MOST_LEXEMES: usize = 1_500;
 
 /// What a number counts, according to the word after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Tokens, or nothing said.
+    /// Tokens, or no unit.
     TokensOrBare,
     /// Characters of text.
     Characters,
     /// Bytes; the value is in bytes even if the text used a larger unit.
     Bytes,
-    /// Seconds, requests, pictures, rates: never a size of text.
+    /// Seconds, requests, images, rates: never a size of text.
     Other,
 }
 
 /// One lexeme.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Lexeme {
-    /// A word in small letters; identifiers stay in one piece.
+    /// A word in lower case; identifiers are not split.
     Word(String),
     /// A whole number.
     Number(u64, Unit),
-    /// A number that is not whole, such as a time to wait.
+    /// A fractional number, such as a wait.
     Fraction(f64),
     /// A comparison, an operation, a bracket, or the end of a sentence.
     Sign(&'static str),
 }
 
-/// Cuts a text. Quotes, backticks, parentheses, commas and colons are left out: wordings differ in nothing else.
+/// Splits a text. Quotes, backticks, parentheses, commas and colons are dropped, because otherwise equal wordings differ in them.
 pub(crate) fn lexemes(text: &str) -> Vec<Lexeme> {
     let plain = plain(text);
     let chars: Vec<char> = plain.chars().collect();
     let mut found = Vec::new();
-    // Which lexemes follow the one before with nothing but space between: `300000, request` is not 300000 requests.
+    // Whether each lexeme is separated from the one before only by spaces: `300000, request` is not 300000 requests.
     let mut adjoining = Vec::new();
     let (mut at, mut parted) = (0, false);
     while at < chars.len() && found.len() < MOST_LEXEMES {
@@ -53,7 +52,7 @@ pub(crate) fn lexemes(text: &str) -> Vec<Lexeme> {
     found
 }
 
-/// Small letters, ASCII digits and one kind of apostrophe, so that full-width and typographic forms read the same.
+/// Converts to lower case, ASCII digits and one kind of apostrophe, so that full-width and typographic forms are equal.
 fn plain(text: &str) -> String {
     let forms = text.chars().map(|c| match c {
         '０'..='９' => char::from_u32(c as u32 - '０' as u32 + '0' as u32).unwrap_or(c),
@@ -97,13 +96,13 @@ fn next(chars: &[char], at: usize, found: &mut Vec<Lexeme>) -> usize {
     at + used
 }
 
-/// Where a run of characters ends that belong together: a word, an identifier, a number with separators.
+/// Returns the end of a run of characters that belong together: a word, an identifier, a number with separators.
 fn run_end(chars: &[char], start: usize) -> usize {
     let mut end = start;
     while let Some(&c) = chars.get(end) {
         let joins = match c {
             _ if c.is_alphanumeric() || c == '_' => true,
-            // A separator joins what stands on both of its sides; dots only numbers, thin spaces and commas only digits.
+            // A separator joins the characters on both of its sides; dots join only numbers, thin spaces and commas only digits.
             '-' | '/' | '\'' => chars.get(end + 1).is_some_and(|next| next.is_alphanumeric()),
             '.' => chars.get(end + 1).is_some_and(char::is_ascii_digit),
             ',' | '\u{202f}' => joins_digits(chars, end),
@@ -117,7 +116,7 @@ fn run_end(chars: &[char], start: usize) -> usize {
     end
 }
 
-/// Whether a comma or thin space stands between a digit and two or three digits, as in `131,072` but not in `1, 2`.
+/// Whether a comma or thin space is between a digit and two or three digits, as in `131,072` but not in `1, 2`.
 fn joins_digits(chars: &[char], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|index| chars.get(index)).is_some_and(char::is_ascii_digit);
     let after = chars.iter().skip(at + 1).take_while(|c| c.is_ascii_digit()).count();
@@ -138,7 +137,7 @@ fn push_run(run: &[char], found: &mut Vec<Lexeme>) {
         found.push(Lexeme::Fraction(fraction));
         return;
     }
-    // `131072-65537` without spaces; a day such as `2026-02-01` has parts too short for that.
+    // `131072-65537` without spaces; the parts of a date such as `2026-02-01` are too short for that.
     let parts: Vec<&str> = text.split('-').collect();
     let sizes = parts.iter().all(|part| part.len() >= 4 && part.bytes().all(|b| b.is_ascii_digit()));
     if parts.len() > 1 && sizes {
@@ -160,7 +159,7 @@ fn push_run(run: &[char], found: &mut Vec<Lexeme>) {
     found.push(Lexeme::Word(text));
 }
 
-/// Digits, or groups of digits set apart the same way throughout.
+/// Parses digits, or groups of digits with the same separator throughout.
 fn whole_number(text: &str) -> Option<u64> {
     if text.bytes().all(|b| b.is_ascii_digit()) {
         return text.parse().ok();
@@ -170,11 +169,11 @@ fn whole_number(text: &str) -> Option<u64> {
         let [first, middle @ .., last] = groups.as_slice() else { continue };
         let digits =
             groups.iter().all(|group| !group.is_empty() && group.bytes().all(|b| b.is_ascii_digit()));
-        // Groups of two are the Indian way; the last group has three everywhere.
+        // Groups of two are the Indian notation; the last group always has three.
         let grouped = first.len() <= 3
             && last.len() == 3
             && (middle.iter().all(|group| group.len() == 3) || middle.iter().all(|group| group.len() == 2));
-        // One dot may be a decimal point: `131.072` says nothing for certain.
+        // A single dot may be a decimal point: `131.072` is ambiguous.
         let certain = separator != '.' || groups.len() > 2;
         if digits && grouped && certain {
             return groups.concat().parse().ok();
@@ -183,7 +182,7 @@ fn whole_number(text: &str) -> Option<u64> {
     None
 }
 
-/// `128k`, `1m`, `5mb`, `20s`. A `k` is a thousand: where 1,024 was meant, the smaller value is the safe one.
+/// Parses `128k`, `1m`, `5mb`, `20s`. A `k` is a thousand: if 1,024 was meant, the smaller value is safe.
 fn number_with_suffix(text: &str) -> Option<(u64, Unit)> {
     let at = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, suffix) = text.split_at(at);
@@ -211,7 +210,7 @@ fn fraction(text: &str) -> Option<f64> {
     if digits(whole) && digits(rest) { text.parse().ok() } else { None }
 }
 
-/// Gives every number the unit that the words right after it tell.
+/// Assigns each number the unit given by the words right after it.
 fn assign_units(found: &mut [Lexeme], adjoining: &[bool]) {
     for index in 0..found.len() {
         let Lexeme::Number(value, Unit::TokensOrBare) = found[index] else { continue };

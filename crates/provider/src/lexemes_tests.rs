@@ -1,4 +1,4 @@
-//! Numbers in every spelling, and what only looks like one.
+//! Tests of numbers in every spelling, and of text that only looks like a number.
 
 use super::{Lexeme, Unit, lexemes};
 

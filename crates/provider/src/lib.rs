@@ -1,13 +1,12 @@
-//! Talking to models: endpoints, calls over HTTP, what went wrong with them, where prompts are cached and why they were
-//! not, how large a window is, and the order in which requests go to a server with few slots.
+//! Calls to models: endpoints, HTTP, classified errors, prompt caching and the reasons of cache misses, the size of a window, and the order
+//! of requests to a server with few slots.
 //!
-//! [`Endpoint`] is the address of a model; [`Client`] sends an [`OutgoingCall`] there and returns a [`Reply`], within limits of
-//! time and with retries until the first part of an answer was passed on. [`classify`] turns a failure into a [`ProviderError`] whose kind says
-//! what can be done about it, [`advice`] into words for a person. [`CacheMarks`] places marks as the last step before the
-//! wire; [`CacheOutcome`] says why a prompt was not read from the cache; [`PrefixCache`] what of one would be.
-//! [`WindowFacts`] resolves a window.
+//! [`Endpoint`] is the address of a model; [`Client`] sends an [`OutgoingCall`] there and returns a [`Reply`], within time limits and with
+//! retries until the first part of an answer was passed on. [`classify`] converts a failure to a [`ProviderError`] whose kind decides what
+//! to do, and [`advice`] returns text for the user. [`CacheMarks`] places marks as the last step before sending; [`CacheOutcome`] is the
+//! reason why a prompt was not read from the cache; [`PrefixCache`] predicts what would be read. [`WindowFacts`] resolves a window.
 //!
-//! For programs that call models and have to handle every way in which that fails.
+//! For programs that call models and handle every kind of failure.
 //!
 //! ```
 //! use throughline_provider::{RequestLimits, Failure, ProviderError, ProviderErrorKind};
@@ -19,8 +18,7 @@
 //! assert_eq!(error.kind, overflow);
 //! ```
 //!
-//! Not for: deciding what is done about trouble (that is the engine's), and the form of requests and answers (that is the
-//! wire's).
+//! Not for: recovery from errors (the engine), and the form of requests and answers (`throughline-wire`).
 
 mod advice;
 #[cfg(feature = "client")]

@@ -1,4 +1,4 @@
-//! Requests of others, passed on as they are: for whatever a proxy does not understand.
+//! Passes requests on unchanged, for everything that a proxy does not interpret.
 
 use bytes::Bytes;
 use reqwest::Method;
@@ -12,40 +12,40 @@ use crate::reply::listed;
 use crate::transport::{Stage, fault_of};
 use crate::{Failure, RequestLimits};
 
-/// A request to be passed on.
+/// A request to pass on.
 #[derive(Clone, Debug)]
 pub struct PassedRequest {
     /// The method.
     pub method: String,
     /// The path, from the root of the server.
     pub path: String,
-    /// What stands behind the question mark.
+    /// The query string.
     pub query: Option<String>,
-    /// Headers, in their order; those of a connection are left out.
+    /// The headers, in order, without those of the connection.
     pub headers: Vec<(String, String)>,
-    /// The body as it came.
+    /// The body, unchanged.
     pub body: Bytes,
 }
 
-/// What was answered.
+/// The response to a passed-on request.
 #[derive(Debug)]
 pub struct PassedReply {
     /// The HTTP status.
     pub status: u16,
-    /// The headers, in their order.
+    /// The headers, in the order received.
     pub headers: Vec<(String, String)>,
     response: reqwest::Response,
 }
 
 impl PassedReply {
-    /// The next piece of the body; `None` at its end, or where it broke off.
+    /// Returns the next piece of the body; `None` at its end, or if it broke off.
     pub async fn next(&mut self) -> Option<Bytes> {
         self.response.chunk().await.ok().flatten()
     }
 }
 
 impl Client {
-    /// Passes a request on and waits for the head of the answer.
+    /// Passes a request on and waits for the head of the response.
     pub async fn pass_on(
         &self,
         endpoint: &Endpoint,

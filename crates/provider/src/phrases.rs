@@ -1,12 +1,12 @@
-//! Phrases that tell kinds of trouble apart where a provider gives no code for it.
+//! Phrases that distinguish kinds of errors if a provider gives no code.
 //!
-//! A phrase is looked for in the words of an error without capitals and punctuation. Each list names one thing; the order
-//! in which they are asked is `classify`'s. A phrase that could mean two things belongs in none of them.
+//! A phrase is searched in the text of an error without capitals and punctuation. Each list names one kind; `classify` defines their order.
+//! A phrase with two possible meanings belongs in none of them.
 
 use crate::lexemes::Lexeme;
 use crate::wordings::CAP_NAMES;
 
-/// The words of an error in one line: small letters, single spaces, no punctuation but signs.
+/// Returns the text of an error in one line: lower case, single spaces, no punctuation except signs.
 pub(crate) fn flat(lexemes: &[Lexeme]) -> String {
     let mut line = String::from(" ");
     for lexeme in lexemes {
@@ -110,7 +110,7 @@ pub(crate) const PROMPT_TOO_LONG: &[&str] = &[
     "превышает максимальн",
 ];
 
-/// Something is too long. What that is, the words before tell.
+/// Something is too long; the words before the phrase name it.
 const LENGTH_EXCEEDED: &[&str] =
     &["exceeds maximum length", "exceeds max length", "exceeds the maximum allowed length"];
 
@@ -132,13 +132,13 @@ const PROMPT_WORDS: &[&str] = &[
     "content",
 ];
 
-/// Words between a thing and the statement of its length.
+/// Words that may be between a thing and the statement of its length.
 const WORDS_OF_LENGTH: &[&str] = &[
     "length", "size", "count", "number", "of", "the", "a", "is", "was", "has", "which", "that", "it", "total",
 ];
 
-/// Whether the line says that a prompt is longer than allowed. Names, titles and descriptions have lengths too, so the
-/// thing that is named right before has to be one of a prompt, or nothing is named.
+/// Whether the line says that a prompt is longer than allowed. Names, titles and descriptions have lengths too, so the thing named right
+/// before must be part of a prompt, or nothing may be named.
 pub(crate) fn length_of_prompt_exceeded(line: &str) -> bool {
     LENGTH_EXCEEDED.iter().flat_map(|phrase| line.match_indices(phrase)).any(|(at, _)| {
         let before = line.get(..at).unwrap_or_default();
@@ -150,7 +150,7 @@ pub(crate) fn length_of_prompt_exceeded(line: &str) -> bool {
     })
 }
 
-/// The cap is meant, when one of its names stands beside one of these.
+/// Phrases that mean the output limit if one of its names is next to them.
 const CAP_TOO_LARGE: &[&str] = &[
     "too large",
     "too big",
@@ -171,7 +171,7 @@ const CAP_TOO_LARGE: &[&str] = &[
     "超",
 ];
 
-/// Whether the line contains a name of the output cap.
+/// Whether the line contains a name of the output limit.
 pub(crate) fn names_cap(line: &str) -> bool {
     CAP_NAMES.iter().any(|name| line.contains(name))
         || says(
@@ -185,12 +185,12 @@ pub(crate) fn names_cap(line: &str) -> bool {
         )
 }
 
-/// Whether the line complains of an output cap, regardless of the numbers in it.
+/// Whether the line complains about an output limit, regardless of the numbers in it.
 pub(crate) fn cap_too_large(line: &str) -> bool {
     names_cap(line) && says(line, CAP_TOO_LARGE)
 }
 
-/// Rates, by which a number beside them is no size.
+/// Rates; a number next to one is not a size.
 pub(crate) const RATE: &[&str] = &[
     "per minute",
     "per min ",
@@ -218,7 +218,7 @@ pub(crate) const RATE: &[&str] = &[
     "速率限制",
 ];
 
-/// Waiting is not enough: the request itself is larger than what the plan lets through.
+/// The request itself is larger than the plan allows, so waiting does not help.
 pub(crate) const LARGER_THAN_RATE: &[&str] = &[
     "request too large",
     "must be reduced in order to run",
@@ -226,7 +226,7 @@ pub(crate) const LARGER_THAN_RATE: &[&str] = &[
     "reduce the size of your request",
 ];
 
-/// A plan that does not pay for long prompts.
+/// A plan that excludes long prompts.
 pub(crate) const LONG_CONTEXT_PLAN: &[&str] = &[
     "long context requests",
     "long context usage",
@@ -235,7 +235,7 @@ pub(crate) const LONG_CONTEXT_PLAN: &[&str] = &[
     "prompt tokens limit exceeded",
 ];
 
-/// Nothing left to pay with.
+/// The account has no credit left.
 pub(crate) const QUOTA: &[&str] = &[
     "insufficient_quota",
     "insufficient quota",
@@ -322,7 +322,7 @@ pub(crate) const UNKNOWN_MODEL: &[&str] = &[
     "模型不存在",
 ];
 
-/// More to do than it can.
+/// The server is overloaded.
 pub(crate) const OVERLOAD: &[&str] = &[
     "overloaded",
     "over capacity",
@@ -346,11 +346,11 @@ pub(crate) const OVERLOAD: &[&str] = &[
     "负载",
 ];
 
-/// It took too long.
+/// The request timed out.
 pub(crate) const TIMEOUT: &[&str] =
     &["timed out", "timeout", "time out", "deadline exceeded", "deadline_exceeded", "took too long", "超时"];
 
-/// Refused for what it says.
+/// Refused because of the content.
 pub(crate) const POLICY: &[&str] = &[
     "content filtering policy",
     "content filter",
@@ -378,7 +378,7 @@ pub(crate) const POLICY: &[&str] = &[
     "内容安全",
 ];
 
-/// The key is good, but not for this.
+/// The key is valid, but not for this.
 pub(crate) const FORBIDDEN: &[&str] = &[
     "permission",
     "not allowed to",
@@ -424,7 +424,7 @@ pub(crate) const NO_SUCH_PATH: &[&str] = &[
     "unknown request url",
 ];
 
-/// A parameter that is not known.
+/// An unknown parameter.
 pub(crate) const UNKNOWN_PARAMETER: &[&str] = &[
     "unsupported parameter",
     "unsupported_parameter",
@@ -442,7 +442,7 @@ pub(crate) const UNKNOWN_PARAMETER: &[&str] = &[
     "unknown name",
 ];
 
-/// Reasoning that was changed or is another's.
+/// Reasoning that was changed or comes from another provider.
 pub(crate) const FOREIGN_REASONING: &[&str] = &[
     "invalid signature in thinking",
     "signature in thinking block",

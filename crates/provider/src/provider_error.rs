@@ -1,18 +1,18 @@
-//! What went wrong with a call, in kinds that say what can be done about it.
+//! The kinds of errors of a call, chosen by what can be done about them.
 //!
-//! Not for: finding out (that is `classify`), and acting on it (that is the caller's).
+//! Not for: classification (`classify`), and recovery (the caller).
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A failed call, understood.
+/// A failed call, classified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderError {
-    /// What went wrong.
+    /// The kind of error.
     pub kind: ProviderErrorKind,
-    /// The HTTP status, where there was an answer.
+    /// The HTTP status, if there was a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The provider's own code for it, such as `context_length_exceeded`.
@@ -21,16 +21,16 @@ pub struct ProviderError {
     /// The provider's own words, shortened.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub words: String,
-    /// How long the provider asks callers to wait.
+    /// How long the provider asks clients to wait.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "millis")]
     pub retry_after: Option<Duration>,
-    /// Whether the provider itself says that trying again helps or does not.
+    /// Whether the provider states that a retry helps or does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub should_retry: Option<bool>,
     /// The provider's id of this request, for its support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// How the provider wants its key, where it says so in a refusal. Read from its words before keys are masked in them.
+    /// How the provider expects its key, if a refusal says so. Read from its text before keys are masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_form: Option<KeyForm>,
 }
@@ -39,107 +39,107 @@ pub struct ProviderError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyForm {
-    /// In the header `x-api-key`, as on Anthropic's wire.
+    /// In the header `x-api-key`, as in the Anthropic format.
     ApiKeyHeader,
-    /// As a bearer token in the header `authorization`, as on the other wires.
+    /// As a bearer token in the header `authorization`, as in the other formats.
     Bearer,
 }
 
-/// Kinds of trouble. Numbers are there only where the provider stated them.
+/// Kinds of errors. Numbers are present only if the provider stated them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ProviderErrorKind {
-    /// The prompt does not fit, whatever the output cap. A smaller prompt helps.
+    /// The prompt does not fit, regardless of the output limit. A smaller prompt helps.
     PromptTooLong {
-        /// The window, or the largest prompt where the provider limits that by itself.
+        /// The window, or the largest prompt if the provider limits that separately.
         window_tokens: Option<u64>,
-        /// How large the prompt was. Never a window.
+        /// The size of the prompt. Never a window.
         prompt_tokens: Option<u64>,
     },
-    /// The prompt fits, the room asked for the answer does not. A smaller cap helps; a smaller prompt is not needed.
+    /// The prompt fits, but the output limit does not. A lower limit helps; a smaller prompt is not needed.
     OutputCapTooLarge {
-        /// The largest cap that will be accepted.
+        /// The largest output limit that will be accepted.
         largest_cap_tokens: Option<u64>,
-        /// The window, where the cap was too large for it rather than for the model.
+        /// The window, if the output limit was too large for it rather than for the model.
         window_tokens: Option<u64>,
-        /// How large the prompt was.
+        /// The size of the prompt.
         prompt_tokens: Option<u64>,
     },
     /// The request has too many bytes, however many tokens that is.
     PayloadTooLarge {
-        /// How many are accepted.
+        /// The number of bytes accepted.
         limit_bytes: Option<u64>,
-        /// How many were sent.
+        /// The number of bytes sent.
         sent_bytes: Option<u64>,
     },
-    /// A picture was not accepted.
+    /// An image was refused.
     ImageRefused {
         /// What the provider objects to.
         complaint: ImageComplaint,
     },
-    /// The plan does not let a prompt of this size through at once. Waiting does not help, a smaller prompt does.
+    /// The plan does not allow a prompt of this size at once. A smaller prompt helps, waiting does not.
     OverAllowance {
-        /// What the plan allows.
+        /// The size that the plan allows.
         allowed_tokens: Option<u64>,
-        /// What was asked of it.
+        /// The size of the request.
         asked_tokens: Option<u64>,
     },
-    /// Too many requests or tokens in a while. Waiting helps.
+    /// Too many requests or tokens within a period. Waiting helps.
     RateLimit,
-    /// Nothing left to pay with, or a plan used up.
+    /// The account has no credit left, or a plan is used up.
     Quota {
-        /// The output cap that could still be paid for.
+        /// The output limit that the account could still pay for.
         affordable_tokens: Option<u64>,
     },
     /// The key is missing, wrong or expired.
     Auth,
-    /// The key is good, but not for this.
+    /// The key is valid, but not for this.
     Forbidden,
     /// The provider does not have this model, or has not loaded one.
     UnknownModel,
-    /// The provider has more to do than it can.
+    /// The provider is overloaded.
     Overload,
-    /// It took too long.
+    /// The call timed out.
     Timeout,
-    /// The provider will not answer this for reasons of policy.
+    /// The provider refuses to answer for reasons of policy.
     ContentPolicy,
-    /// The request is wrong in itself.
+    /// The request is invalid.
     MalformedRequest {
-        /// What is wrong with it, where that is known.
+        /// The problem, as far as known.
         complaint: RequestComplaint,
     },
-    /// The server at the address does not speak this wire format.
+    /// The server at the address uses another wire format.
     WrongWire {
-        /// How that was seen.
+        /// How that was detected.
         sign: WrongWireSign,
     },
     /// No server answers there.
     Unreachable {
-        /// How far it got.
+        /// The stage at which the connection failed.
         stage: ConnectStage,
     },
     /// The answer broke off.
     Interrupted,
-    /// The provider failed and does not say why.
+    /// The provider failed without a stated reason.
     ServerFault,
-    /// None of these for certain.
+    /// The kind could not be determined.
     Unknown,
 }
 
-/// Why a picture was not accepted.
+/// Why an image was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageComplaint {
     /// Too many bytes or pixels.
     TooLarge {
-        /// The most bytes, where stated.
+        /// The maximum size, if stated.
         limit_bytes: Option<u64>,
     },
-    /// Too many pictures.
+    /// Too many images.
     TooMany,
-    /// The model cannot see.
+    /// The model does not accept images.
     NotSupported,
-    /// It could not be read.
+    /// The image could not be decoded.
     Unreadable,
 }
 
@@ -147,12 +147,12 @@ pub enum ImageComplaint {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestComplaint {
-    /// A parameter the model or the provider does not know.
+    /// A parameter unknown to the model or the provider.
     UnknownParameter {
-        /// Which, where stated.
+        /// Its name, if stated.
         name: Option<String>,
     },
-    /// Reasoning sent back was changed, or is not from this provider.
+    /// Reasoning that was sent back was changed, or is from another provider.
     ForeignReasoning,
     /// Tool calls and their results do not pair.
     ToolPairing,
@@ -162,49 +162,49 @@ pub enum RequestComplaint {
     Other,
 }
 
-/// How it was seen that a wire is not spoken.
+/// How it was detected that the server uses another wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WrongWireSign {
-    /// A web page came back.
+    /// The response was a web page.
     Html,
     /// The path does not exist, or not for this method.
     NoSuchPath,
-    /// JSON came back, but not of this wire.
+    /// The response was JSON of another format.
     OtherShape,
-    /// Something that is no JSON came back.
+    /// The response was not JSON.
     NotJson,
-    /// It points to another address, to which no key is taken along.
+    /// The response was a redirect to another address, which does not get the key.
     Redirect,
 }
 
-/// How far a connection got.
+/// The stage at which a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectStage {
     /// The name does not resolve.
     Name,
-    /// Nothing listens, or it did not take the connection in time.
+    /// No server listens, or it did not accept the connection in time.
     Connect,
-    /// The two could not agree on encryption, or the certificate is not trusted.
+    /// No common encryption, or an untrusted certificate.
     Tls,
-    /// The connection was closed before anything came back.
+    /// The connection was closed before any response.
     Closed,
 }
 
-/// Whether sending the same again may help.
+/// Whether resending the same request may help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// Not as it is.
     No,
-    /// After a while of our choice.
+    /// After a wait of our choice.
     Backoff,
-    /// After the while the provider asked for.
+    /// After the wait that the provider stated.
     After(Duration),
 }
 
 impl ProviderError {
-    /// Trouble of a kind about which nothing else is known.
+    /// An error of a kind, without further details.
     #[must_use]
     pub fn of(kind: ProviderErrorKind) -> Self {
         Self {
@@ -219,7 +219,7 @@ impl ProviderError {
         }
     }
 
-    /// Whether sending the same again may help.
+    /// Returns whether resending the same request may help.
     #[must_use]
     pub fn retry(&self) -> Retry {
         let passes = match self.kind {
@@ -234,7 +234,7 @@ impl ProviderError {
             ProviderErrorKind::Unknown => self.status.is_none_or(|status| status == 409 || status >= 500),
             _ => false,
         };
-        // The provider's word counts where we are not sure ourselves, and where it says no.
+        // The provider's statement decides if the kind does not, and if it rules out a retry.
         let wanted = match self.should_retry {
             Some(false) => false,
             Some(true) => passes || self.kind == ProviderErrorKind::Unknown,
@@ -249,7 +249,7 @@ impl ProviderError {
 }
 
 impl ProviderErrorKind {
-    /// A short name for counting and for configuration.
+    /// Returns a short name for counting and for configuration.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -358,7 +358,7 @@ impl fmt::Display for ProviderError {
 
 impl std::error::Error for ProviderError {}
 
-/// Waits as whole milliseconds, which every language can read back.
+/// Serialises waits as whole milliseconds, which every language can read.
 mod millis {
     use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Trouble as it is stored and shown.
+//! Tests of errors as they are stored and shown.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Reading one answer off its connection, within its limits of time and size.
+//! Reads one answer from its connection, within limits of time and size.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::sent_secrets::SentSecrets;
 use crate::sizes::RequestLimits;
 use crate::transport::{Stage, fault_of};
 
-/// As much of an error's body as is read, and how long that may take.
+/// The maximum size of an error's body that is read; the reading has a time limit too.
 const MOST_ERROR_BYTES: usize = 256 * 1024;
 const ERROR_BODY_LIMIT: Duration = Duration::from_secs(20);
 /// How long the end of a stream may take once the answer is complete.
@@ -35,35 +35,35 @@ pub(crate) struct ReplyReader {
     cancel: CancellationToken,
     limits: TimeLimits,
     began: Instant,
-    /// When the next piece must have come.
+    /// The time by which the next piece must arrive.
     deadline: Instant,
     flow: Flow,
     has_events: bool,
     /// The buffered part of the answer; `None` once it exceeded the limit, after which bytes are only passed on.
     held: Option<HeldBytes>,
-    /// Why nothing is held any more.
+    /// Why the answer is no longer buffered.
     not_held: Option<ProviderError>,
 }
 
-/// A body that was read to its end, or as far as it may be held.
+/// A body that was read to its end, or to the buffer limit.
 pub(crate) enum WholeBody {
     All(Bytes),
-    /// It is too large: this is how it begins, and the rest comes piece by piece.
+    /// It is too large to buffer: this is its beginning, and the rest follows piece by piece.
     NotHeld {
         beginning: Bytes,
     },
 }
 
-/// What came next.
+/// The result of one step.
 pub(crate) enum ReadStep {
     Chunk(Chunk),
     Over { last: Option<Chunk>, ending: Ending },
 }
 
-/// What came of an answer.
+/// The result of reading an answer.
 pub(crate) type Ending = Result<Box<Answer>, Box<BrokenCall>>;
 
-/// What reading a piece came to.
+/// The result of reading a piece.
 enum ReadPiece {
     Bytes(Bytes),
     End,
@@ -72,7 +72,7 @@ enum ReadPiece {
 }
 
 impl ReplyReader {
-    /// Takes the secrets of the request over: nobody else needs them any more.
+    /// Takes over the secrets of the request, which are not needed elsewhere any more.
     pub(crate) fn new(response: Response, opening: &mut Opening<'_>) -> Self {
         Self {
             response,
@@ -99,13 +99,13 @@ impl ReplyReader {
         self.began.elapsed()
     }
 
-    /// The next piece of a stream.
+    /// Returns the next piece of a stream.
     pub(crate) async fn next(&mut self) -> ReadStep {
         let late = if self.has_events { TransportFault::Silence } else { TransportFault::FirstByteTimeout };
         match self.piece(late).await {
             ReadPiece::Bytes(raw) => self.take(raw),
             ReadPiece::End => self.over(None),
-            // The answer was complete; how the connection ends is of no matter.
+            // The answer was complete; how the connection ends does not matter.
             ReadPiece::Fault(_) | ReadPiece::Cancelled if self.flow == Flow::Done => self.over(None),
             ReadPiece::Fault(fault) => {
                 let trouble = ProviderError::classify(Failure::Transport(fault), self.request_limits);
@@ -136,7 +136,7 @@ impl ReplyReader {
                 self.flow = flow;
                 self.deadline = match flow {
                     Flow::More => Instant::now() + self.limits.silence,
-                    // Only once: whatever drips in after the end does not prolong it.
+                    // Only once: later bytes do not extend the deadline.
                     Flow::Done if was_done => self.deadline,
                     Flow::Done => Instant::now() + FAREWELL,
                 };
@@ -168,7 +168,7 @@ impl ReplyReader {
         let last = (!deltas.is_empty()).then(|| Chunk { raw: Bytes::new(), deltas });
         let ending = match (finished, end) {
             (Ok(answer), None) => Ok(Box::new(answer)),
-            // Complete after all, though the end was not seen.
+            // The answer is complete, although its end was not received.
             (Ok(answer), Some(CallEnd::Failed(_))) => Ok(Box::new(answer)),
             (Ok(_), Some(CallEnd::Cancelled)) => Err(BrokenCall::cancelled()),
             (Err(interrupted), end) => {
@@ -201,7 +201,7 @@ impl ReplyReader {
         self.decoder = None;
     }
 
-    /// A whole body, as long as it may be held.
+    /// Reads a whole body, up to the buffer limit.
     pub(crate) async fn read_whole(&mut self) -> Result<WholeBody, Box<BrokenCall>> {
         self.deadline = self.began + self.limits.whole;
         let mut body = BytesMut::new();
@@ -221,7 +221,7 @@ impl ReplyReader {
         }
     }
 
-    /// The body of an error, as much of it as there is, understood.
+    /// Reads and classifies the body of an error, as far as it can be read.
     pub(crate) async fn read_error(&mut self, status: u16, headers: &[(String, String)]) -> Box<BrokenCall> {
         self.deadline = Instant::now() + ERROR_BODY_LIMIT;
         let mut body = BytesMut::new();
@@ -229,14 +229,14 @@ impl ReplyReader {
             match self.piece(TransportFault::Silence).await {
                 ReadPiece::Bytes(bytes) => body.extend_from_slice(&bytes),
                 ReadPiece::Cancelled => return BrokenCall::cancelled(),
-                // The status says something even where the body breaks off.
+                // The status is still useful if the body breaks off.
                 ReadPiece::End | ReadPiece::Fault(_) => break,
             }
         }
         self.refused(status, headers, body.freeze())
     }
 
-    /// A body that is no answer, understood.
+    /// Classifies a body that is not an answer.
     pub(crate) fn refused(&self, status: u16, headers: &[(String, String)], body: Bytes) -> Box<BrokenCall> {
         let listed: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -255,7 +255,7 @@ impl ReplyReader {
         self.scrubbed(BrokenCall::new(CallEnd::Failed(Box::new(trouble))))
     }
 
-    /// Providers repeat the key in what they say about it.
+    /// Masks the keys, which providers repeat in their errors.
     fn scrubbed(&self, mut broken: BrokenCall) -> Box<BrokenCall> {
         if let CallEnd::Failed(trouble) = &mut broken.end {
             self.secrets.scrub_trouble(trouble);
@@ -263,7 +263,7 @@ impl ReplyReader {
         Box::new(broken)
     }
 
-    /// A stream that came in one piece, without saying that it is one.
+    /// Decodes a stream that arrived as one body, without being declared as a stream.
     pub(crate) fn decode_stream(&mut self, body: &Bytes) -> Ending {
         match self.take(body.clone()) {
             ReadStep::Over { ending, .. } => ending,
@@ -293,7 +293,7 @@ impl ReplyReader {
     }
 }
 
-/// What was received, where there is anything.
+/// Returns the part that was received, if there is any.
 fn partial_of(interrupted: Box<Interrupted>) -> Option<Box<Interrupted>> {
     let is_empty = interrupted.received.parts.is_empty() && interrupted.unfinished.is_empty();
     (!is_empty).then_some(interrupted)

@@ -1,6 +1,6 @@
-//! An answer as it arrives: pieces with their raw bytes, what is new in them, and in the end the whole.
+//! An answer as it arrives: pieces with their raw bytes and new content, and at the end the whole answer.
 //!
-//! Raw bytes go along with what was read from them, so that a proxy can pass them on as they came. Not for: asking again.
+//! Raw bytes accompany the parsed content, so that a proxy can pass them on unchanged. Not for: retries.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ use crate::sent_secrets::SentSecrets;
 use crate::sizes::RequestLimits;
 use crate::slots::ServerSlot;
 
-/// An answer on its way.
+/// An answer that is being received.
 #[derive(Debug)]
 pub struct Reply {
     status: u16,
@@ -31,11 +31,11 @@ pub struct Reply {
     ending: Option<Ending>,
     attempts: Vec<FailedAttempt>,
     timings: CallTimings,
-    /// Held until the answer is over. Last, so that the connection is closed before it is given back.
+    /// Held until the answer ends. Last field, so that the connection is closed before the slot is released.
     slot: Option<ServerSlot>,
 }
 
-/// Why there is no answer, and what there was of it.
+/// Why there is no answer, and the part that was received.
 #[derive(Debug)]
 pub(crate) struct BrokenCall {
     pub(crate) end: CallEnd,
@@ -61,7 +61,7 @@ impl BrokenCall {
     }
 }
 
-/// What is known when the head of an answer arrives.
+/// The state when the head of an answer arrives.
 pub(crate) struct Opening<'a> {
     pub(crate) call: &'a OutgoingCall,
     pub(crate) secrets: SentSecrets,
@@ -73,7 +73,7 @@ pub(crate) struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Reads an answer as far as it is held back: a stream up to its first words, anything else to its end.
+    /// Reads the withheld beginning of an answer: a stream up to its first content, anything else to its end.
     pub(crate) async fn read(mut self, response: Response) -> Result<Reply, Box<BrokenCall>> {
         let head = self.began.elapsed();
         let status = response.status().as_u16();
@@ -121,7 +121,7 @@ impl Reply {
         &self.attempts
     }
 
-    /// How long things took so far.
+    /// Returns the durations so far.
     #[must_use]
     pub fn timings(&self) -> CallTimings {
         self.timings
@@ -136,7 +136,7 @@ impl Reply {
         self.attempts = attempts;
     }
 
-    /// The next piece; `None` when it is over, well or not. May be dropped and called again without losing anything.
+    /// Returns the next piece; `None` at the end of the answer or after a failure. May be dropped and called again without loss.
     pub async fn next(&mut self) -> Option<Chunk> {
         match self.held.pop_front() {
             Some(chunk) => Some(chunk),

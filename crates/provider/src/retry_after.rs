@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::error_body::duration;
 
-/// A header of an answer by its name, whatever its capitals.
+/// Returns a header of a response by its name, ignoring case.
 pub(crate) fn header<'a>(headers: &[(&'a str, &'a str)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
 }
 
-/// From the headers of an answer. A date is measured against the answer's own `Date`, so no clock is needed.
+/// Reads the headers of a response. A date is compared with the response's own `Date`, so no clock is needed.
 pub(crate) fn from_headers(headers: &[(&str, &str)]) -> Option<Duration> {
     let millis = header(headers, "retry-after-ms").and_then(|value| value.parse::<f64>().ok());
     millis.and_then(|millis| duration(millis / 1e3)).or_else(|| {
@@ -23,7 +23,7 @@ pub(crate) fn from_headers(headers: &[(&str, &str)]) -> Option<Duration> {
     })
 }
 
-/// From the headers that say when an exhausted budget fills again; those with something left say nothing.
+/// Reads the headers that state when an exhausted budget is refilled; budgets with something left are ignored.
 pub(crate) fn from_budgets(headers: &[(&str, &str)]) -> Option<Duration> {
     let exhausted = ["requests", "tokens"]
         .into_iter()
@@ -56,12 +56,12 @@ pub(crate) fn from_words(words: &str) -> Option<Duration> {
     })
 }
 
-/// Reads `1h2m3.5s`, `20ms`, `41.5s`, `30 seconds`, `2 minutes` at the beginning of a text. A bare number says nothing:
-/// it may be anything.
+/// Parses `1h2m3.5s`, `20ms`, `41.5s`, `30 seconds`, `2 minutes` at the beginning of a text. A number without a unit is ambiguous and not
+/// accepted.
 fn span(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = None;
-    // Days, hours, minutes, seconds, milliseconds: no more steps than there are units.
+    // Days, hours, minutes, seconds, milliseconds: at most one step per unit.
     for _ in 0..5 {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let (number, after) = rest.split_at(digits);

@@ -1,4 +1,4 @@
-//! Waits in words and headers.
+//! Tests of waits in texts and headers.
 
 use std::time::Duration;
 

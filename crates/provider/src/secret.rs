@@ -3,25 +3,25 @@
 use std::collections::HashSet;
 use std::fmt;
 
-/// A key to an endpoint. It has no `Display`, is not serialised, and its `Debug` shows nothing of it.
+/// A key to an endpoint. It has no `Display`, is not serialised, and its `Debug` reveals nothing.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretKey(String);
 
 impl SecretKey {
-    /// A key. `None` when the text is blank. White space around a key is never part of it.
+    /// Creates a key without surrounding white space. `None` if the text is blank.
     #[must_use]
     pub fn new(key: &str) -> Option<Self> {
         let key = key.trim();
         (!key.is_empty()).then(|| Self(key.to_owned()))
     }
 
-    /// The key itself, for the one place that sends it.
+    /// Returns the key itself, for sending it.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 
-    /// A text without the key and without recognisable parts of it: providers repeat keys in their errors, often only the
-    /// beginning and the end of one. Upper and lower case count as the same.
+    /// Removes the key and recognisable parts of it from a text: providers repeat keys in their errors, often only the beginning and the
+    /// end. Upper and lower case are treated as equal.
     #[must_use]
     pub fn scrub(&self, text: &str) -> String {
         let (lower, key) = (text.to_ascii_lowercase(), self.0.to_ascii_lowercase());
@@ -47,14 +47,14 @@ impl SecretKey {
 
 /// The replacement for a key.
 const MASK: &str = "[key]";
-/// The beginning or the end of a key counts from this many bytes on, where it begins or ends a word. Providers show four
-/// characters of a key's end; `sk-`, with which many keys begin, is no secret.
+/// The minimum length of a recognised beginning or end of a key, at the boundary of a word. Providers show the last four characters of a
+/// key; `sk-`, with which many keys begin, is not secret.
 const SHORTEST_END: usize = 4;
-/// Any other part of a key counts from this many bytes on. Keys have 30 bytes and more, so an ordinary word of that
-/// length is rarely part of one, and masking such a word does no harm.
+/// The minimum length of any other recognised part of a key. Keys have at least 30 bytes, so an ordinary word of that length is rarely part
+/// of one, and masking it does no harm.
 pub(crate) const SHORTEST_PART: usize = 8;
 
-/// Words that stand in errors and, by chance or because a person chose it, at an end of a key. They tell nothing about it.
+/// Words of errors that may be at the beginning or end of a key by chance or by choice. They reveal nothing about it.
 const ORDINARY_WORDS: &[&str] = &[
     "access", "account", "admin", "auth", "bearer", "client", "default", "demo", "invalid", "keys", "live",
     "local", "main", "model", "prod", "project", "proxy", "secret", "server", "service", "test", "token",
@@ -67,7 +67,7 @@ fn is_ordinary(fragment: &[u8]) -> bool {
     let from = bare.iter().position(u8::is_ascii_alphanumeric).unwrap_or(bare.len());
     let to = bare.iter().rposition(u8::is_ascii_alphanumeric).map_or(from, |last| last + 1);
     let word = bare.get(from..to).unwrap_or_default();
-    // `-key` at the end of `own-key` stands in every `x-api-key`.
+    // `-key` at the end of `own-key` occurs in every `x-api-key`.
     fragment.len() < SHORTEST_PART
         && (word == b"key" || ORDINARY_WORDS.iter().any(|ordinary| ordinary.as_bytes() == word))
 }

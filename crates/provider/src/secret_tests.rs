@@ -1,4 +1,4 @@
-//! Keys stay out of sight.
+//! Tests that keys do not appear in output.
 
 use proptest::prelude::*;
 
@@ -41,8 +41,7 @@ fn ordinary_words_at_the_end_of_a_key_are_not_masked() {
 }
 
 proptest! {
-    /// Whatever part of a key a provider shows, and however it fills the gap, nothing of four bytes or more at either end and
-    /// nothing of eight bytes in between is left.
+    /// However a provider shortens a key, no beginning or end of four bytes or more and no inner part of eight bytes or more is left.
     #[test]
     fn no_part_of_a_key_is_left(
         key in "[A-Za-z0-9_-]{20,120}",

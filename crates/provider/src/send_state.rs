@@ -1,21 +1,20 @@
-//! The priority of a request, and whether it was sent yet.
+//! The priority of a request, and whether it has been sent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-/// Whether anyone waits for a request.
+/// Whether a caller waits for a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// A person or a client.
+    /// A person or a client waits.
     #[default]
     Foreground,
     /// No caller waits: it may be cancelled as soon as its slot is needed.
     Background,
 }
 
-/// Whether a request was sent yet. Clones share the value: a time limit on the answer starts when the request leaves
-/// the queue.
+/// Whether a request has been sent. Clones share the value: the time limit of the answer starts when the request leaves the queue.
 #[derive(Clone, Debug, Default)]
 pub struct SendState(Arc<Mutex<Option<Sending>>>);
 
@@ -34,12 +33,12 @@ impl SendState {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It waits for a slot from now on.
+    /// Marks the request as waiting for a slot.
     pub fn queued(&self) {
         self.set(Sending::Queued);
     }
 
-    /// It leaves now.
+    /// Marks the request as sent.
     pub fn sent(&self) {
         self.set(Sending::Sent(Instant::now()));
     }
@@ -50,7 +49,7 @@ impl SendState {
         matches!(self.get(), Some(Sending::Queued))
     }
 
-    /// When it left the queue; `None` where it never was in one.
+    /// Returns the time when it left the queue; `None` if it was never queued.
     #[must_use]
     pub fn sent_at(&self) -> Option<Instant> {
         match self.get() {

@@ -1,4 +1,4 @@
-//! The secrets of one request: found in what is sent, taken out of what is recorded or logged of its answer.
+//! The secrets of one request, masked in everything that is recorded or logged about its answer.
 
 use bytes::Bytes;
 
@@ -7,10 +7,10 @@ use crate::endpoint::Endpoint;
 use crate::provider_error::ProviderError;
 use crate::secret::{SHORTEST_PART, SecretKey};
 
-/// Everything sent with a request that must not appear in what is recorded or logged of its answer.
+/// Everything sent with a request that must not be recorded or logged with its answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentSecrets {
-    /// The key of the endpoint's owner. Not even the client may see it.
+    /// The key of the endpoint's owner, which is masked for the client too.
     own: Option<SecretKey>,
     /// Keys that the client sent itself.
     of_client: Vec<SecretKey>,
@@ -25,7 +25,7 @@ impl SentSecrets {
         let parameters = parameters.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value);
         let mut of_client: Vec<SecretKey> = Vec::new();
         for value in values.chain(parameters) {
-            // A client's key is sent on and used for calls beside the conversation: it comes twice.
+            // A client's key is passed on and also used for calls outside the conversation, so it occurs twice.
             if !of_client.iter().any(|key| key.expose() == value.trim()) {
                 of_client.extend(SecretKey::new(value));
             }
@@ -69,7 +69,7 @@ fn is_secret_name(name: &str) -> bool {
         || ["auth", "api-key", "api_key", "apikey", "token", "secret"].into_iter().any(has)
 }
 
-/// The parts of a header's value that may be a key, without the word before it that names the kind.
+/// Returns the parts of a header's value that may be a key, without the scheme before it.
 fn words_of_key(value: &str) -> impl Iterator<Item = &str> {
     let last = value.split_whitespace().count().saturating_sub(1);
     let words = value.split_whitespace().enumerate();

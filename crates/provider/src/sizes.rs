@@ -1,26 +1,26 @@
-//! What the sizes stated in an error come to: a prompt that is too long, or a cap that is too large.
+//! Decides from the sizes stated in an error whether the prompt is too long or the output limit too large.
 //!
-//! The numbers decide, not the words: whether `max_tokens` is mentioned says nothing, whether the prompt alone fits the
-//! window says everything. Numbers that contradict each other are not used. Not for: errors without numbers.
+//! The numbers decide, not the words: a mention of `max_tokens` proves nothing; whether the prompt alone fits the window does.
+//! Contradictory numbers are not used. Not for: errors without numbers.
 
 use crate::lexemes::Lexeme;
 use crate::wordings::{NumberRole, meanings};
 
-/// Smaller windows and caps are misprints or other numbers: no model in use has one.
+/// Smaller windows and limits are errors or other numbers: no model in use has one.
 const SMALLEST_PLAUSIBLE_WINDOW: u64 = 512;
-/// Fifty times the largest window on sale: larger numbers are identifiers or times.
+/// Fifty times the largest window offered: larger numbers are identifiers or times.
 const LARGEST_PLAUSIBLE_WINDOW: u64 = 100_000_000;
 
-/// Where only the characters of a prompt are stated, this many make a token: few enough to be on the safe side for text
-/// in Latin letters. The cap that follows from it is good for one more try, not for remembering.
+/// Assumed characters per token if only the characters of a prompt are stated: low enough to be safe for text in Latin letters. The
+/// resulting limit is used for one more attempt and not stored.
 const CHARACTERS_PER_TOKEN: u64 = 3;
 
 /// Figures of the request that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestLimits {
-    /// The output cap in the request.
+    /// The output limit in the request.
     pub output_cap_tokens: Option<u64>,
-    /// The window the model was believed to have.
+    /// The assumed window of the model.
     pub window_tokens: Option<u64>,
 }
 
@@ -46,9 +46,9 @@ pub(crate) struct StatedSizes {
 pub(crate) enum Verdict {
     /// The prompt alone is too long.
     Prompt { window: Option<u64>, prompt: Option<u64> },
-    /// The prompt fits, with the cap it does not.
+    /// The prompt fits alone, but not with the output limit.
     Cap { largest: Option<u64>, window: Option<u64>, prompt: Option<u64> },
-    /// The numbers alone do not tell; the wording may.
+    /// The numbers alone do not decide; the wording may.
     Open,
 }
 
@@ -59,7 +59,7 @@ impl StatedSizes {
         let only = |role: NumberRole| {
             let mut values = found.iter().filter(|(other, _)| *other == role).map(|(_, value)| *value);
             let first = values.next()?;
-            // Two values for one thing: which is meant is not known.
+            // Two values for one thing are ambiguous.
             values.all(|value| value == first).then_some(first)
         };
         let parts = found.iter().filter(|(role, _)| *role == NumberRole::PromptPart).map(|(_, value)| *value);
@@ -124,7 +124,7 @@ impl StatedSizes {
         self.prompt.is_none_or(|prompt| prompt >= limit).then_some(limit)
     }
 
-    /// How large the prompt was.
+    /// Returns the size of the prompt, if stated.
     pub(crate) fn stated_prompt(&self) -> Option<u64> {
         self.prompt.or_else(|| self.limit()?.checked_add(self.prompt_excess?))
     }
@@ -141,8 +141,8 @@ impl StatedSizes {
         }
     }
 
-    /// Some releases of vLLM state the window minus the output cap as if it were the window. If that number were used,
-    /// the window would shrink with every call.
+    /// Some releases of vLLM state the window minus the output limit as if it were the window. If that number were used, the window would
+    /// shrink with every call.
     fn window_less_cap(&self, limits: RequestLimits, prompt: Option<u64>) -> Option<Verdict> {
         let (cap, believed) = (limits.output_cap_tokens?, limits.window_tokens?);
         let stated = self.window?;

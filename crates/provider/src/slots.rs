@@ -1,11 +1,11 @@
-//! Slots of model servers: how many requests a server works on at once, and who goes first when there are more.
+//! Slots of model servers: how many requests a server processes at once, and which one is next if there are more.
 //!
-//! Servers on one's own machine usually work on one request at a time. Whatever is sent meanwhile waits behind it, so a
-//! request without a waiting caller must not be in the way of one with a waiting caller. Requests to such a server wait here
-//! instead: foreground requests in their order, background requests only while nothing else is to be done. A background
-//! request that holds the slot a foreground request needs is cancelled; its connection is closed, so the server stops.
+//! Servers on the user's machine usually process one request at a time and queue the others, so a background request must not delay a
+//! foreground one. Requests to such a server are queued here instead: foreground requests in order, background requests only while there
+//! are no others. A background request is cancelled when a foreground request needs its slot; its connection is closed, so that the server
+//! stops.
 //!
-//! Not for: limiting how fast a provider on the network is asked, which has as many slots as it likes.
+//! Not for: rate limits of providers on the network, which have any number of slots.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -19,30 +19,30 @@ use tokio_util::sync::CancellationToken;
 use crate::endpoint::{Endpoint, EndpointKind};
 use crate::send_state::Priority;
 
-/// A background request takes the last free slot only after no foreground request ran for this long. Most tools an agent
-/// calls between two requests are done within a second; without the pause each of those gaps would start a background
-/// request that is cancelled at once.
+/// A background request takes the last free slot only after no foreground request ran for this long. Most tools that an agent runs between
+/// two requests finish within a second; without the pause, each of these gaps would start a background request that is cancelled
+/// immediately.
 const QUIET: Duration = Duration::from_secs(1);
-/// A background request that gets no slot within this time is dropped: by then its question is out of date.
+/// A background request that gets no slot within this time is dropped: it is outdated by then.
 const LONGEST_BACKGROUND_WAIT: Duration = Duration::from_secs(20);
-/// A cancelled background request has this long to close its connection. It takes milliseconds; the bound is there so
-/// that nobody waits for one that hangs.
+/// The time in which a cancelled background request must close its connection. It takes milliseconds; the limit prevents waiting for one
+/// that hangs.
 const LONGEST_CANCELLATION: Duration = Duration::from_secs(5);
 
-/// How many requests a server works on at once.
+/// How many requests a server processes at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerSlots {
-    /// As many as it is sent.
+    /// Any number.
     Unlimited,
     /// Unknown. Foreground requests are sent at once; background requests only while there are none.
     Unknown,
-    /// So many. Further requests wait here.
+    /// This many. Further requests are queued here.
     Known(NonZeroU32),
 }
 
 impl ServerSlots {
-    /// The slots assumed for an endpoint that does not state them: one for the known local servers, as people usually
-    /// run them; unknown for other servers on this machine; no limit for providers on the network.
+    /// Returns the slots assumed for an endpoint that does not state them: one for the known local servers in their usual configuration;
+    /// unknown for other servers on this machine; no limit for providers on the network.
     #[must_use]
     pub fn assumed(endpoint: &Endpoint) -> Self {
         match endpoint.kind {
@@ -58,7 +58,7 @@ impl ServerSlots {
 /// The slots of all servers that a program talks to. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
-    // A program talks to a few servers, so looking through them is quicker than naming one.
+    // A program uses few servers, so a linear search is faster than a map.
     servers: Arc<Mutex<Vec<NamedServer>>>,
 }
 
@@ -68,7 +68,7 @@ struct NamedServer {
     server: Arc<Server>,
 }
 
-/// A server by its address: requests on every wire and path share its slots.
+/// A server by its address: requests in every wire format and to every path share its slots.
 #[derive(Debug, PartialEq, Eq)]
 struct ServerName {
     host: String,
@@ -91,7 +91,7 @@ fn host_of(endpoint: &Endpoint) -> &str {
 }
 
 impl Slots {
-    // Entries are only added, so a panic elsewhere leaves them usable.
+    // Entries are only added, so the list is usable after a panic elsewhere.
     fn server(&self, endpoint: &Endpoint) -> Arc<Server> {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = servers.iter().find(|known| known.name.is_of(endpoint)) {
@@ -102,7 +102,7 @@ impl Slots {
         server
     }
 
-    /// The number of slots of a server: as configured, else as the server stated, else as assumed.
+    /// Returns the slots of a server: as configured, or else as the server stated, or else as assumed.
     #[must_use]
     pub fn of(&self, endpoint: &Endpoint) -> ServerSlots {
         let assumed = ServerSlots::assumed(endpoint);
@@ -121,8 +121,8 @@ impl Slots {
         self.server(endpoint).state().learnt = Some(slots);
     }
 
-    /// Waits for a slot. `longest` bounds the wait of a foreground request; after that it is sent anyway, and the server
-    /// queues it. Fails when `cancel` is cancelled, or when a background request gets no slot.
+    /// Waits for a slot. `longest` limits the wait of a foreground request; after that it is sent anyway, and the server queues it. Fails
+    /// if `cancel` is cancelled, or if a background request gets no slot.
     pub(crate) async fn acquire(
         &self,
         endpoint: &Endpoint,
@@ -140,7 +140,7 @@ impl Slots {
         {
             return Ok(slot);
         }
-        // Few requests have to wait; the others need no room for it.
+        // Boxed, because few requests have to wait.
         let waiting = Box::pin(async {
             match priority {
                 Priority::Foreground => Ok(server.enter(slots, Instant::now() + longest, cancel).await),
@@ -162,7 +162,7 @@ pub(crate) struct NoSlot;
 /// A slot, released on drop.
 #[derive(Debug)]
 pub(crate) struct ServerSlot {
-    /// Cancelled when the request is, and when a background request loses its slot.
+    /// Cancelled with the request, or when a background request loses its slot.
     pub(crate) cancel: CancellationToken,
     _held: Option<SlotGuard>,
 }
@@ -179,10 +179,10 @@ struct State {
     configured: Option<NonZeroU32>,
     learnt: Option<NonZeroU32>,
     next_number: u64,
-    /// Foreground requests that wait, the first to go first.
+    /// Waiting foreground requests, in order.
     waiting: VecDeque<u64>,
     foreground: usize,
-    /// Background requests that run, with what cancels each.
+    /// Running background requests, with the token that cancels each.
     background: Vec<(u64, CancellationToken)>,
     foreground_ended: Option<Instant>,
 }
@@ -210,7 +210,7 @@ impl State {
         }
     }
 
-    /// Cancels background requests that are in the way of the foreground requests that wait; whether there were any.
+    /// Cancels background requests that block waiting foreground requests; returns whether there were any.
     fn make_room(&self, slots: ServerSlots) -> bool {
         let in_the_way = match slots {
             ServerSlots::Unlimited => 0,
@@ -224,7 +224,7 @@ impl State {
         in_the_way > 0
     }
 
-    /// When a background request may run: not now (`None`), or from this moment on.
+    /// Returns the time from which a background request may run; `None` if not now.
     fn may_enter_behind(&self, slots: ServerSlots) -> Option<Instant> {
         let most = match slots {
             ServerSlots::Known(most) => most.get() as usize,
@@ -238,12 +238,12 @@ impl State {
 }
 
 impl Server {
-    // Every change is made under one lock and leaves the counts right, so a panic elsewhere leaves them usable.
+    // Each change is made under one lock and keeps the counts consistent, so they are usable after a panic elsewhere.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A slot for a foreground request, if it need not wait.
+    /// Returns a slot for a foreground request if it need not wait.
     fn enter_at_once(self: &Arc<Self>, slots: ServerSlots, cancel: &CancellationToken) -> Option<ServerSlot> {
         let mut state = self.state();
         let is_free = match slots {
@@ -260,7 +260,7 @@ impl Server {
         Some(ServerSlot { cancel: cancel.clone(), _held: Some(held) })
     }
 
-    /// A foreground request waits for its turn.
+    /// Waits for the turn of a foreground request.
     async fn enter(
         self: &Arc<Self>,
         slots: ServerSlots,
@@ -299,7 +299,7 @@ impl Server {
         }
     }
 
-    /// A background request waits until nothing else is to be done, and not for long.
+    /// Waits until no other request runs, for a limited time.
     async fn enter_behind(
         self: &Arc<Self>,
         slots: ServerSlots,
@@ -363,7 +363,7 @@ enum SlotRequest {
     Background(u64),
 }
 
-/// Gives the slot back when it is dropped.
+/// Releases the slot when dropped.
 #[derive(Debug)]
 struct SlotGuard {
     server: Arc<Server>,

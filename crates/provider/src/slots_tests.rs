@@ -1,4 +1,4 @@
-//! Who goes first at a server with few slots.
+//! Tests of the order of requests to a server with few slots.
 
 use super::*;
 use crate::endpoint::EndpointSettings;
@@ -27,7 +27,7 @@ async fn acquire(slots: &Slots, endpoint: &Endpoint, priority: Priority) -> Resu
     slots.acquire(endpoint, priority, LONG, &CancellationToken::new()).await
 }
 
-/// Whether something that was begun is done, after everything else had its turn.
+/// Whether a task is done after all others had their turn.
 async fn is_done<T>(task: &tokio::task::JoinHandle<T>) -> bool {
     for _ in 0..20 {
         tokio::task::yield_now().await;

@@ -1,13 +1,12 @@
-//! Which provider loads tool definitions where a result refers to them.
+//! Which providers load tool definitions at a reference in a result.
 
 use throughline_transcript::WireFormat;
 
 use crate::endpoint::EndpointKind;
 
 impl EndpointKind {
-    /// Whether definitions that are marked `defer_loading` are left out of the prompt and loaded by a `tool_reference`, in
-    /// front of which the cached prompt stays as it was: Anthropic's own API, Opus and Sonnet from 4.5 on and everything from
-    /// 5 on.
+    /// Whether definitions marked `defer_loading` are left out of the prompt and loaded by a `tool_reference`, which leaves the cached
+    /// prompt before it unchanged: Anthropic's own API, Opus and Sonnet from 4.5 on and all models from 5 on.
     #[must_use]
     pub fn loads_tools_by_reference(self, wire_format: WireFormat, model: &str) -> bool {
         self == Self::Anthropic && wire_format == WireFormat::Anthropic && is_recent(model)

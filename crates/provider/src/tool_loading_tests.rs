@@ -1,4 +1,4 @@
-//! Who loads tools by reference.
+//! Tests of which models load tools by reference.
 
 use super::*;
 

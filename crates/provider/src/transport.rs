@@ -1,4 +1,4 @@
-//! What a broken connection means. The HTTP library tells by nested errors; here they become one of a few faults.
+//! Classifies broken connections. The HTTP library reports nested errors; here they become one of a few faults.
 
 use std::error::Error;
 use std::io;
@@ -14,7 +14,7 @@ pub(crate) enum Stage {
     Reading,
 }
 
-/// The fault behind an error.
+/// Returns the fault behind an error.
 pub(crate) fn fault_of(error: &reqwest::Error, stage: Stage) -> TransportFault {
     if stage == Stage::Reading {
         return TransportFault::Cut;

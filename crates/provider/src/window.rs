@@ -1,10 +1,9 @@
-//! How large a window is, by everything that is known, and where the value came from.
+//! Resolves the size of a window from all sources, with the source of the value.
 //!
-//! The order is fixed: what the user configured, then an override for the model, then what the endpoint says, then what
-//! an error taught earlier, then the user's catalogue file, then the window a recorded client worked in, then what a
-//! subscription allows, then the shipped catalogue, then a default. A refusal that has just stated a smaller window
-//! outranks them all: going on with a larger one would only be refused again. Not for: asking endpoints, and storing
-//! what was learnt.
+//! The order is fixed: the user's setting, an override for the model, the endpoint's statement, a window learnt from an earlier error, the
+//! user's catalogue file, the window of a recorded client, the limit of a subscription, the shipped catalogue, a default. A refusal that
+//! has just stated a smaller window precedes them all, because a larger one would be refused again. Not for: querying endpoints, and
+//! storing learnt windows.
 
 use std::fmt;
 
@@ -32,7 +31,7 @@ pub struct EndpointWindow {
     pub tokens: u64,
     /// The query it is the answer to.
     pub question: WindowQuestion,
-    /// Whether the room is allocated, or only what the model could take.
+    /// Whether the window is allocated, or only the maximum of the model.
     pub room: WindowRoom,
 }
 
@@ -48,36 +47,36 @@ pub enum WindowRoom {
 /// All sources for a window.
 #[derive(Clone, Debug)]
 pub struct WindowFacts {
-    /// Configured by the user, and where that was done.
+    /// Configured by the user, with the place of the setting.
     pub configured: Option<(u64, String)>,
     /// Configured by the user for models of this name.
     pub model_override: Option<(String, u64)>,
     /// The window the endpoint states.
     pub endpoint: Option<EndpointWindow>,
-    /// What an error taught earlier and was stored.
+    /// A stored window that an earlier error stated.
     pub learnt: Option<u64>,
     /// The limit stated by an error of this call.
     pub refused_beyond: Option<u64>,
     /// The window of the client that recorded the conversation, and how it is known.
     pub recorded: Option<(u64, String)>,
-    /// The window the seller allows, where it is smaller than the model's own.
+    /// The window that the seller allows, if smaller than the model's own.
     pub seller_limit: Option<u64>,
     /// The entry of the catalogue.
     pub catalogue: CataloguedModel,
 }
 
-/// Where a window came from.
+/// The source of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WindowSource {
     /// A refusal that has just stated it.
     Refusal,
-    /// Configuration, and where that was done.
+    /// Configuration, with the place of the setting.
     Configured(String),
     /// Configuration for models of this name.
     ModelOverride(String),
     /// The endpoint itself.
     Endpoint(WindowQuestion, WindowRoom),
-    /// An error, earlier.
+    /// An earlier error.
     Learnt,
     /// The user's catalogue file.
     OwnCatalogue(String),
@@ -91,28 +90,28 @@ pub enum WindowSource {
     Default,
 }
 
-/// One of the values that were there to choose from.
+/// A possible value for a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowCandidate {
     /// The window in tokens.
     pub tokens: u64,
-    /// Where it came from.
+    /// Its source.
     pub source: WindowSource,
 }
 
-/// The window that counts, and the others.
+/// The resolved window, with all candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedWindow {
     /// The window in tokens.
     pub tokens: u64,
-    /// Where that came from.
+    /// Its source.
     pub source: WindowSource,
-    /// All values in the order of their rank, the one that counts among them.
+    /// All candidates by rank, including the chosen one.
     pub candidates: Vec<WindowCandidate>,
 }
 
 impl WindowFacts {
-    /// Chooses the window: the value of the source with the highest rank, with all other values beside it.
+    /// Chooses the value of the source with the highest rank.
     #[must_use]
     pub fn resolve(&self) -> ResolvedWindow {
         let candidates = self.candidates();
@@ -129,8 +128,8 @@ impl WindowFacts {
         ResolvedWindow { tokens: chosen.tokens, source: chosen.source, candidates }
     }
 
-    /// All values, highest rank first. A value stated by a refusal ranks behind the value of the endpoint; only if it
-    /// is smaller does it precede the others.
+    /// Returns all values, highest rank first. A value stated by a refusal ranks after the endpoint's, except that it precedes all others
+    /// if it is smaller.
     fn candidates(&self) -> Vec<WindowCandidate> {
         let facts = &self.catalogue.facts;
         let is_own = self.catalogue.own_values.contains(&OwnValue::Window);

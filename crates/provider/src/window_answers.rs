@@ -1,7 +1,7 @@
-//! What endpoints answer when they are asked for the window of a model.
+//! Parses the answers of endpoints to queries for a model's window.
 //!
-//! Every server has its own way of saying it, and some say what a model could take rather than what they hold room for.
-//! An answer that does not name the model, or names several like it, is none. Not for: asking.
+//! Every server has its own format, and some state the maximum of a model rather than the allocated window. An answer that does not name
+//! the model, or names several similar ones, is not used. Not for: sending queries.
 
 #[cfg(any(test, feature = "client"))]
 use std::num::NonZeroU32;
@@ -15,7 +15,7 @@ const SMALLEST_WINDOW: u64 = 256;
 const LARGEST_WINDOW: u64 = 100_000_000;
 
 impl WindowQuestion {
-    /// Reads the window of a model from the body of an answer to this question.
+    /// Parses the body of an answer to this query for the window of a model.
     #[must_use]
     pub fn read(self, body: &str, model: &str) -> Option<EndpointWindow> {
         match self {
@@ -28,7 +28,7 @@ impl WindowQuestion {
     }
 }
 
-/// Reads `/v1/models` of any server, and `/v1/models/{id}`, which has one model.
+/// Parses `/v1/models` of any server, and `/v1/models/{id}`, which has one model.
 fn window_in_models_list(body: &str, model: &str) -> Option<EndpointWindow> {
     let value: Value = serde_json::from_str(body).ok()?;
     let list = value.get("data").or_else(|| value.get("models")).and_then(Value::as_array);
@@ -57,7 +57,7 @@ const NAMES: [&str; 9] = [
     "input_token_limit",
 ];
 
-/// Reads Ollama's `/api/ps`: a model that is loaded, with the room it was given.
+/// Parses Ollama's `/api/ps`: a loaded model with its allocated window.
 fn window_in_ollama_running(body: &str, model: &str) -> Option<EndpointWindow> {
     let value: Value = serde_json::from_str(body).ok()?;
     let entry = named_entry(value.get("models")?.as_array()?, model)?;
@@ -65,7 +65,7 @@ fn window_in_ollama_running(body: &str, model: &str) -> Option<EndpointWindow> {
     Some(EndpointWindow { tokens, question: WindowQuestion::OllamaRunning, room: WindowRoom::Allocated })
 }
 
-/// Reads Ollama's `/api/show`: the room the model's file asks for, else the most the model takes.
+/// Parses Ollama's `/api/show`: the window set in the model's file, or else the maximum of the model.
 fn window_in_ollama_show(body: &str) -> Option<EndpointWindow> {
     let value: Value = serde_json::from_str(body).ok()?;
     let parameters = value.get("parameters").and_then(Value::as_str).unwrap_or_default();
@@ -83,7 +83,7 @@ fn window_in_ollama_show(body: &str) -> Option<EndpointWindow> {
     Some(EndpointWindow { tokens, question, room: WindowRoom::Advertised })
 }
 
-/// Reads `/props` of a llama.cpp server: the room of one slot.
+/// Parses `/props` of a llama.cpp server: the window of one slot.
 fn window_in_llama_props(body: &str) -> Option<EndpointWindow> {
     let value: Value = serde_json::from_str(body).ok()?;
     let places = ["/default_generation_settings/n_ctx", "/n_ctx"];
@@ -91,7 +91,7 @@ fn window_in_llama_props(body: &str) -> Option<EndpointWindow> {
     Some(EndpointWindow { tokens, question: WindowQuestion::LlamaProps, room: WindowRoom::Allocated })
 }
 
-/// Reads `/props` of a llama.cpp server: how many requests it works on at once.
+/// Parses `/props` of a llama.cpp server: the number of slots.
 #[cfg(any(test, feature = "client"))]
 pub(crate) fn slots_in_llama_props(body: &str) -> Option<NonZeroU32> {
     let value: Value = serde_json::from_str(body).ok()?;
@@ -99,7 +99,7 @@ pub(crate) fn slots_in_llama_props(body: &str) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(slots).ok()?)
 }
 
-/// Reads LM Studio's `/api/v0/models`: only a loaded model has a window; the maximum of others says little.
+/// Parses LM Studio's `/api/v0/models`: only a loaded model has a window; the maximum of others is not useful.
 fn window_in_lm_studio(body: &str, model: &str) -> Option<EndpointWindow> {
     let value: Value = serde_json::from_str(body).ok()?;
     let list = value.get("data")?.as_array()?;
@@ -112,7 +112,7 @@ fn window_in_lm_studio(body: &str, model: &str) -> Option<EndpointWindow> {
     Some(EndpointWindow { tokens, question, room: WindowRoom::Advertised })
 }
 
-/// The entry of a model, or the only entry of the list.
+/// Returns the entry of a model, or the only entry of the list.
 fn entry_of<'a>(list: &'a [Value], model: &str) -> Option<&'a Value> {
     named_entry(list, model).or(match list {
         [only] => Some(only),
@@ -128,7 +128,7 @@ fn names(entry: &Value) -> impl Iterator<Item = &str> {
     ["id", "name", "model", "key", "canonical_slug"].into_iter().filter_map(|name| entry.get(name)?.as_str())
 }
 
-/// Whether two names are of one model: capitals, Google's `models/` and Ollama's `:latest` make no difference.
+/// Whether two names mean the same model, ignoring case, Google's `models/` and Ollama's `:latest`.
 fn is_name_of(name: &str, model: &str) -> bool {
     let plain = |name: &str| {
         let lower = name.trim().to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! Answers of every kind of server, and what is none.
+//! Tests of valid and invalid answers of every kind of server.
 
 use super::{
     window_in_llama_props, window_in_lm_studio, window_in_models_list, window_in_ollama_running,

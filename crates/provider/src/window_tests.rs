@@ -1,4 +1,4 @@
-//! Which window counts.
+//! Tests of the order of sources.
 
 use throughline_tokens::Catalogue;
 

@@ -1,8 +1,8 @@
-//! What the numbers of an error mean: a grammar of fragments, each a few words around one or more numbers.
+//! A grammar for the numbers in errors: fragments of a few words around one or more numbers.
 //!
-//! Whole sentences differ from provider to provider and from release to release; the fragments they are made of do not.
-//! The table is read from top to bottom and a number belongs to the first fragment that claims it, so expressions such as
-//! `A + B > C` come before the words that would take `A` for the window. Not for: deciding what went wrong.
+//! Whole sentences differ between providers and releases; the fragments in them do not. The table is read from top to bottom and a number
+//! belongs to the first fragment that matches it, so expressions such as `A + B > C` precede the fragments that would take `A` for the
+//! window. Not for: classification.
 
 use std::sync::LazyLock;
 
@@ -13,41 +13,42 @@ use crate::lexemes::{Lexeme, Unit};
 pub(crate) enum NumberRole {
     /// The whole window.
     Window,
-    /// The largest prompt that is accepted.
+    /// The largest accepted prompt.
     PromptLimit,
-    /// The prompt that was sent.
+    /// The size of the sent prompt.
     Prompt,
     /// One of several kinds of input that together make up the prompt.
     PromptPart,
-    /// The prompt that was sent, in characters.
+    /// The size of the sent prompt, in characters.
     PromptCharacters,
-    /// By how much the prompt is too long.
+    /// The excess of the prompt over the limit.
     PromptExcess,
-    /// The output cap of the request.
+    /// The output limit of the request.
     Cap,
-    /// The largest output cap that is accepted.
+    /// The largest accepted output limit.
     LargestCap,
-    /// One more than that.
+    /// A bound that the output limit must stay below.
     CapBelow,
-    /// Prompt and output cap together.
+    /// Prompt and output limit together.
     Total,
     /// The limit of a plan per request.
     Allowance,
-    /// The size the plan was asked for.
+    /// The size requested from the plan.
     Asked,
-    /// Bytes that are accepted.
+    /// The number of bytes accepted.
     ByteLimit,
-    /// Bytes that were sent.
+    /// The number of bytes sent.
     BytesSent,
-    /// Characters that one string may have.
+    /// The maximum length of a string.
     StringLimit,
-    /// Stated, but of no use.
+    /// A number that is not used.
     Ignored,
 }
 
-/// The fragments. `a|b` is either word, `*a` any word that ends with it, `?` makes an element optional, `~` matches up to five filler words (`is`, `of the`, ...), `CAP` for any name of the output cap, `#role` for a number.
+/// The fragments. `a|b` is either word, `*a` any word that ends with it, `?` makes an element optional, `~` matches up to five filler words
+/// (`is`, `of the`, ...), `CAP` for any name of the output limit, `#role` for a number.
 const FRAGMENTS: &[&str] = &[
-    // Rates and plans: their numbers look like windows and are none.
+    // Rates and plans: their numbers look like windows but are not.
     "tpm|tpd|itpm|otpm|minute|min|day limit #allowance used #ignored requested #asked",
     "tpm|tpd|itpm|otpm|minute|min|day limit #allowance requested #asked",
     "prompt tokens limit exceeded #asked > #allowance",
@@ -73,7 +74,7 @@ const FRAGMENTS: &[&str] = &[
     "tokens + CAP must be <= #window",
     "input and maximum output tokens #total",
     "upper bound for #ignored input tokens",
-    // The output cap.
+    // The output limit.
     "range ~ CAP should|is|must ~ [ #ignored #largest_cap ]",
     "CAP ~ in range? [ #ignored #largest_cap ]",
     "CAP ~ between #ignored and #largest_cap",
@@ -110,7 +111,7 @@ const FRAGMENTS: &[&str] = &[
     "at most #prompt_limit input tokens",
     "maximum|max allowed|permitted|supported? input|prompt? token|tokens length|count ~ #prompt_limit",
     "maximum|max|largest allowed|supported? input|prompt|request is|are ~ #prompt_limit",
-    // A prompt whose size stands right before words about the window: `prompt has 9000 tokens, context window is 8192`.
+    // A prompt whose size directly precedes words about the window: `prompt has 9000 tokens, context window is 8192`.
     "prompt|request|messages|input|inputs contains|contain|has|have at? least? #prompt input? tokens|token",
     "prompt|request|messages|input|inputs is|are|was|were|uses|use about|approximately? at? least? #prompt tokens|token context|but|while|which|exceeds|exceeding",
     // The window.
@@ -130,7 +131,7 @@ const FRAGMENTS: &[&str] = &[
     "exceeds|exceeded|exceed the? limit of #prompt_limit",
     "limit of #prompt_limit tokens",
     "model's maximum|max of #prompt_limit",
-    // The prompt. `size limit exceeded by N` comes first: its number is no size.
+    // The prompt. `size limit exceeded by N` comes first: its number is not a size.
     "exceeded|exceeds|length|window|limit|size by #prompt_excess tokens",
     "prompt contains at? least? #prompt_characters",
     "input|prompt token|tokens count ~ #prompt",
@@ -147,13 +148,13 @@ const FRAGMENTS: &[&str] = &[
     "keep the first #prompt tokens",
     "given #prompt inputs? tokens?",
     "prompt_tokens|n_prompt_tokens|input_tokens =|is|value? =? #prompt",
-    // Prompt and cap together.
+    // Prompt and output limit together.
     "total of at? least? #total",
     "requested a total of #total",
     "requested|request about|for|approximately? #total tokens?",
 ];
 
-/// Small words that say nothing about the number after them. `by` is none of them: what follows it is a difference.
+/// Filler words that do not change the meaning of the number after them. `by` is not one of them: it precedes a difference.
 const FILLERS: &[&str] = &[
     "is",
     "are",
@@ -186,10 +187,10 @@ const FILLERS: &[&str] = &[
     "up",
 ];
 
-/// The most small words between a fragment and its number. Behind more of them, the number is about something else.
+/// The maximum number of filler words between a fragment and its number. After more of them, the number belongs to something else.
 const MOST_FILLERS: usize = 5;
 
-/// Names of the output cap, in every wire.
+/// Names of the output limit in all wire formats.
 pub(crate) const CAP_NAMES: &[&str] = &[
     "max_tokens",
     "max_output_tokens",
@@ -252,7 +253,7 @@ fn role_named(name: &str) -> NumberRole {
     }
 }
 
-/// Every number that a fragment gives a meaning to, in the order of the fragments.
+/// Returns every number that a fragment gives a role, in the order of the fragments.
 pub(crate) fn meanings(lexemes: &[Lexeme]) -> Vec<(NumberRole, u64)> {
     let mut claimed = vec![false; lexemes.len()];
     let mut found = Vec::new();
@@ -276,8 +277,8 @@ pub(crate) fn meanings(lexemes: &[Lexeme]) -> Vec<(NumberRole, u64)> {
     found
 }
 
-/// Whether a fragment stands at `at`; the numbers in it are noted with their roles. Fragments are short and every choice
-/// is bounded, so trying again costs little.
+/// Whether a fragment matches at `at`; records the numbers in it with their roles. Fragments are short and every choice is bounded, so
+/// backtracking is cheap.
 fn matches(
     fragment: &[Element],
     lexemes: &[Lexeme],
@@ -324,7 +325,7 @@ fn is_one_of(lexeme: &Lexeme, words: &[&str]) -> bool {
     }
 }
 
-/// Whether a number counts what its role counts.
+/// Whether a number has a unit that its role allows.
 fn fits(lexeme: &Lexeme, role: NumberRole) -> bool {
     let Lexeme::Number(_, unit) = lexeme else { return false };
     match role {

@@ -1,7 +1,7 @@
-//! Values beside names: `NAME=value`, JSON, YAML, TOML, INI, headers, flags, arguments, tags.
+//! Values next to names: `NAME=value`, JSON, YAML, TOML, INI, headers, flags, arguments, tags.
 //!
-//! A keyword hit is widened to the whole name, the name is judged, and only then is the value read. Most hits end
-//! at the first step, because nothing like a separator follows.
+//! A keyword hit is extended to the whole name, the name is classified, and only then is the value read. Most hits end at the first step,
+//! because no separator follows.
 
 use std::ops::Range;
 
@@ -10,28 +10,28 @@ use crate::name::{self, NameWords, SecretName};
 use crate::scan::SecretScan;
 use crate::value::Setting;
 
-/// Longest part of a name on either side of the keyword.
+/// The maximum length of a name on either side of the keyword.
 const MAX_NAME_SIDE_BYTES: usize = 64;
-/// Longest gap between a name, its separator and the value.
+/// The maximum gap between a name, its separator and the value.
 const MAX_GAP_BYTES: usize = 24;
-/// Longest value that is read; no secret outside a key block is longer.
+/// The maximum length of a value; no secret outside a key block is longer.
 const MAX_VALUE_BYTES: usize = 8192;
 
-/// A name with something assigned to it.
+/// A name with an assigned value.
 #[derive(Debug)]
 pub(crate) struct Assignment<'t> {
     /// The name, split into words.
     pub(crate) words: NameWords<'t>,
-    /// The kind of secret the name announces.
+    /// The kind of secret that the name indicates.
     pub(crate) announces: SecretName,
     /// The range of the value, without quotes.
     pub(crate) value: Range<usize>,
-    /// How it is written.
+    /// The context in which it is written.
     pub(crate) setting: Setting,
 }
 
 impl Assignment<'_> {
-    /// Whether an argument is the name once more: `("authPass", "authPass")`.
+    /// Whether an argument repeats the name: `("authPass", "authPass")`.
     pub(crate) fn repeats_name(&self, value: &str) -> bool {
         let same = || NameWords::split(value).as_slice() == self.words.as_slice();
         self.setting == Setting::Argument && same()
@@ -133,13 +133,13 @@ pub(crate) fn read<'t>(scan: &mut SecretScan<'t>, hit: Range<usize>) -> Option<A
     Some(Assignment { words, announces, value, setting })
 }
 
-/// The byte before the quote that opens a name, blanks aside.
+/// Returns the byte before the quote that opens a name, ignoring blanks.
 fn before_quote(bytes: &[u8], name_start: usize) -> Option<u8> {
     let quote = name_start.checked_sub(1)?;
     bytes[..quote].iter().rev().take(MAX_GAP_BYTES).copied().find(|byte| !is_blank(*byte) && *byte != b'\\')
 }
 
-/// Where the name ends, or `None` if it is too long to be one.
+/// Returns the end of the name, or `None` if it is too long.
 fn name_end(bytes: &[u8], from: usize) -> Option<usize> {
     let run = bytes[from..].iter().take(MAX_NAME_SIDE_BYTES).take_while(|byte| is_name_byte(**byte)).count();
     let mut end = from + run;
@@ -149,7 +149,7 @@ fn name_end(bytes: &[u8], from: usize) -> Option<usize> {
     (run < MAX_NAME_SIDE_BYTES).then_some(end)
 }
 
-/// Where the name starts, an escape before it left out.
+/// Returns the start of the name, without an escape before it.
 fn name_start(bytes: &[u8], from: usize) -> usize {
     let run = bytes[..from]
         .iter()
@@ -171,7 +171,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Skips blanks, but not too many.
+/// Skips blanks, up to a limit.
 fn skip_blanks(bytes: &[u8], from: usize) -> usize {
     from + bytes[from.min(bytes.len())..]
         .iter()
@@ -180,18 +180,18 @@ fn skip_blanks(bytes: &[u8], from: usize) -> usize {
         .count()
 }
 
-/// A quote at `at`, perhaps escaped: how many backslashes, which quote.
+/// Returns the quote at `at`, with the number of backslashes before it.
 fn quote_at(bytes: &[u8], at: usize) -> Option<(usize, u8)> {
     let escapes = bytes[at.min(bytes.len())..].iter().take(8).take_while(|byte| **byte == b'\\').count();
     match bytes.get(at + escapes) {
-        // Backslashes in pairs escape each other, and the quote closes what is around.
+        // Pairs of backslashes escape each other, and the quote closes the surrounding string.
         Some(_) if escapes > 0 && escapes.is_multiple_of(2) => None,
         Some(quote @ (b'"' | b'\'' | b'`')) => Some((escapes, *quote)),
         _ => None,
     }
 }
 
-/// What follows a name: the separator, whether the name itself was quoted, and where the value may start.
+/// Returns what follows a name: the separator, whether the name itself was quoted, and where the value may start.
 fn separator_after(bytes: &[u8], name_end: usize) -> Option<(Separator, bool, usize)> {
     let mut at = name_end;
     let mut quoted_name = false;
@@ -232,7 +232,7 @@ fn separator_after(bytes: &[u8], name_end: usize) -> Option<(Separator, bool, us
     Some((separator, quoted_name, value_at))
 }
 
-/// After a quoted name and a comma: the next argument, or the `value` of a name/value pair.
+/// Returns the next argument after a quoted name and a comma, or the `value` of a name/value pair.
 fn argument_after(bytes: &[u8], from: usize) -> Option<(Separator, bool, usize)> {
     let at = from + bytes[from..].iter().take(48).take_while(|byte| byte.is_ascii_whitespace()).count();
     let (escapes, quote) = quote_at(bytes, at)?;
@@ -251,7 +251,7 @@ fn argument_after(bytes: &[u8], from: usize) -> Option<(Separator, bool, usize)>
     Some((Separator::Comma, true, at))
 }
 
-/// The other half of a pair: `name: X` with `value: ...` on the next line, or `key="X" value="..."`.
+/// Returns the other half of a pair: `name: X` with `value: ...` on the next line, or `key="X" value="..."`.
 fn value_of_pair(bytes: &[u8], name_end: usize) -> Option<(Separator, bool, usize)> {
     let quoted = quote_at(bytes, name_end).map_or(0, |(escapes, _)| escapes + 1);
     let mut at = skip_blanks(bytes, name_end + quoted);
@@ -272,7 +272,7 @@ fn value_of_pair(bytes: &[u8], name_end: usize) -> Option<(Separator, bool, usiz
         .then(|| (Separator::Equals { spaced: true }, false, skip_blanks(bytes, separator + 1)))
 }
 
-/// After a type annotation (`: str = "x"`, ` string = "x"`): where the value starts.
+/// Returns the start of the value after a type annotation (`: str = "x"`, ` string = "x"`).
 fn typed_value(bytes: &[u8], from: usize) -> Option<usize> {
     const MAX_TYPE_BYTES: usize = 48;
     let is_type_byte = |byte: u8| {
@@ -293,7 +293,7 @@ fn typed_value(bytes: &[u8], from: usize) -> Option<usize> {
     (assigns && bytes[equals - 1] == b' ').then(|| skip_blanks(bytes, equals + 1))
 }
 
-/// `api key: ...` in prose: the word before the blank says which key.
+/// For `api key: ...` in prose: classifies by the word before the blank.
 fn key_after_blank(text: &str, name_start: usize, full_name: &str) -> Option<SecretName> {
     if !full_name.eq_ignore_ascii_case("key") || !text[..name_start].ends_with(' ') {
         return None;
@@ -305,10 +305,10 @@ fn key_after_blank(text: &str, name_start: usize, full_name: &str) -> Option<Sec
     name::is_key_qualifier(&text[before_start..before_end]).then_some(SecretName::Key)
 }
 
-/// The inside of a quoted string that starts at `from`, if one does and ends on the same line.
+/// Returns the inside of a quoted string that starts at `from` and ends on the same line.
 fn quoted_value(bytes: &[u8], from: usize, quoted_name: bool) -> Option<Range<usize>> {
     let mut at = from;
-    // String prefixes: b"", r'', f"", u"", @"", L"", &"", and a call such as String::from( is none.
+    // String prefixes: b"", r'', f"", u"", @"", L"", &""; a call such as String::from( is not one.
     let prefix = bytes[at.min(bytes.len())..]
         .iter()
         .take(2)
@@ -326,13 +326,13 @@ fn quoted_value(bytes: &[u8], from: usize, quoted_name: bool) -> Option<Range<us
         start += 2;
     }
     let end = closing_quote(bytes, start, escapes, quote)?;
-    // A quote that in truth closes a string which ends in a name: `"Password:") + f("`.
+    // A quote that closes a string which ends in a name: `"Password:") + f("`.
     let is_between_strings = matches!(bytes[start], b')' | b'+' | b',' | b';' | b'}' | b']' | b'.')
         && bytes[start..end].iter().any(|byte| matches!(byte, b'(' | b'{' | b'['));
     (end > start && (quoted_name || !is_between_strings)).then_some(start..end)
 }
 
-/// Where the string that began with `escapes` backslashes and `quote` ends.
+/// Returns the end of the string that began with `escapes` backslashes and `quote`.
 fn closing_quote(bytes: &[u8], from: usize, escapes: usize, quote: u8) -> Option<usize> {
     let limit = bytes.len().min(from + MAX_VALUE_BYTES);
     let mut at = from;
@@ -344,20 +344,20 @@ fn closing_quote(bytes: &[u8], from: usize, escapes: usize, quote: u8) -> Option
                 let after = bytes.get(at + run).copied();
                 if after == Some(quote) && escapes > 0 {
                     if run.is_multiple_of(2) {
-                        // Backslashes in pairs: the quote is not escaped and ends the string around this one.
+                        // Pairs of backslashes: the quote is not escaped and ends the surrounding string.
                         return Some(at + run);
                     }
                     if run <= escapes {
                         return Some(at);
                     }
                 }
-                // Escaped line breaks end a line like real ones, one level of quoting further in.
+                // Escaped line breaks end a line as real ones do, one level of quoting deeper.
                 if escapes > 0 && run <= escapes && matches!(after, Some(b'n' | b'r')) {
                     return None;
                 }
                 at += if escapes == 0 { run + usize::from(run % 2 == 1) } else { run + 1 };
             }
-            // With an escaped opening, a plain quote closes the string around this one.
+            // After an escaped opening quote, a plain quote closes the surrounding string.
             byte if byte == quote => return Some(at),
             b'"' if closes_json_string(bytes, at) => return None,
             _ => at += 1,
@@ -366,16 +366,16 @@ fn closing_quote(bytes: &[u8], from: usize, escapes: usize, quote: u8) -> Option
     None
 }
 
-/// Whether the double quote at `at`, met inside other quotes, closes a JSON string rather than being content.
+/// Whether the double quote at `at`, inside other quotes, closes a JSON string rather than being content.
 fn closes_json_string(bytes: &[u8], at: usize) -> bool {
     let next = skip_blanks(bytes, at + 1);
     matches!(bytes.get(next), None | Some(b',' | b':' | b'}' | b']' | b'\n' | b'\r'))
 }
 
-/// The unquoted value at `from`.
+/// Returns the unquoted value at `from`.
 fn bare_value(scan: &mut SecretScan<'_>, from: usize, setting: Setting) -> Option<Range<usize>> {
     let bytes = scan.bytes();
-    // A stray quote without its partner is no part of the value.
+    // An unpaired quote is not part of the value.
     let start = from + usize::from(matches!(bytes.get(from), Some(b'"' | b'\'' | b'`')));
     let is_environment = setting == Setting::Environment;
     let memo = if is_environment { &mut scan.environment_run } else { &mut scan.value_run };
@@ -396,7 +396,7 @@ fn bare_value(scan: &mut SecretScan<'_>, from: usize, setting: Setting) -> Optio
     (end > start).then_some(start..end)
 }
 
-/// Where the value ends if it is the first part of `Password=x;Database=y`, else `end`.
+/// Returns the end of the value if it is the first part of `Password=x;Database=y`, or else `end`.
 fn connection_string_part(bytes: &[u8], start: usize, end: usize) -> usize {
     let Some(semicolon) = bytes[start..end].iter().take(128).position(|byte| *byte == b';') else {
         return end;
@@ -415,7 +415,7 @@ fn opening_of(closing: u8) -> u8 {
     }
 }
 
-/// How long the unquoted run at the start of `bytes` is. In an environment file only blanks and quotes end it.
+/// Returns the length of the unquoted run at the start of `bytes`. In an environment file only blanks and quotes end it.
 fn bare_run(bytes: &[u8], is_environment: bool) -> usize {
     let mut at = 0;
     while at < bytes.len() && at < MAX_VALUE_BYTES {
@@ -434,7 +434,7 @@ fn bare_run(bytes: &[u8], is_environment: bool) -> usize {
     at
 }
 
-/// Whether nothing but indentation, a list dash, a comment, a diff sign, `export` or a line number stands before.
+/// Whether only indentation, a list dash, a comment, a diff sign, `export` or a line number precedes the name.
 fn stands_alone(bytes: &[u8], name_start: usize) -> bool {
     let line = boundary::line_start(bytes, name_start, 48);
     let before = &bytes[line..name_start];
@@ -467,7 +467,7 @@ fn is_upper_case(name: &str) -> bool {
     name.bytes().any(|byte| byte.is_ascii_uppercase()) && !name.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
-/// What a bare value turns out to be once its end is known: code goes on after it, configuration does not.
+/// Decides what a bare value is once its end is known: code continues after it, configuration does not.
 fn settle(bytes: &[u8], value: &Range<usize>, setting: Setting) -> Setting {
     if setting == Setting::ConfigLine && bytes.get(value.end) == Some(&b';') && bytes[value.start - 1] == b'='
     {

@@ -1,12 +1,11 @@
-//! Where a token starts and ends in text that may be escaped, percent-encoded, coloured or a diff.
+//! The start and end of a token in text that may be escaped, percent-encoded, coloured or a diff.
 //!
-//! A key format is trusted only at the start of a token, otherwise every `task-...` would hold an `sk-...`.
-//! In logs the byte before a key is often the last letter of an escape (`\n`, `%3D`, `\u0022`, `ESC[32m`),
-//! which is no part of the token.
+//! A key format counts only at the start of a token; otherwise every `task-...` would contain an `sk-...`. In logs the byte before a key is
+//! often the last letter of an escape (`\n`, `%3D`, `\u0022`, `ESC[32m`), which is not part of the token.
 
 use std::ops::Range;
 
-/// Whether a token may start at `at`: nothing that belongs to it stands directly before.
+/// Whether a token may start at `at`: the byte directly before does not belong to it.
 pub(crate) fn token_may_start(bytes: &[u8], at: usize) -> bool {
     let Some(&before) = at.checked_sub(1).and_then(|index| bytes.get(index)) else {
         return true;
@@ -26,8 +25,8 @@ pub(crate) fn token_may_end(bytes: &[u8], at: usize) -> bool {
     bytes.get(at).is_none_or(|next| !next.is_ascii_alphanumeric())
 }
 
-/// `range` without an escape that it would cut in two: masking the `n` of `\n` would leave a lone backslash, which
-/// breaks the string it stands in.
+/// Returns `range` without an escape that it would split: masking the `n` of `\n` would leave a lone backslash, which breaks the
+/// surrounding string.
 pub(crate) fn without_cut_escapes(bytes: &[u8], range: Range<usize>) -> Range<usize> {
     let ends_unpaired = |bytes: &[u8]| bytes.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
     let Range { mut start, mut end } = range;
@@ -73,8 +72,7 @@ fn ends_terminal_colour(bytes: &[u8], at: usize) -> bool {
         && matches!(bytes[bracket - 2], 0x1b | b'b' | b'B' | b'3' | b'e')
 }
 
-/// The start of the line that holds `at`, looking back no further than `reach` bytes. An escaped line break
-/// (`\n` as two characters) counts.
+/// Returns the start of the line around `at`, looking back at most `reach` bytes. An escaped line break (`\n` as two characters) counts.
 pub(crate) fn line_start(bytes: &[u8], at: usize, reach: usize) -> usize {
     let floor = at.saturating_sub(reach);
     (floor + 1..=at).rev().find(|index| is_line_start(bytes, *index)).unwrap_or(floor)

@@ -1,5 +1,5 @@
-//! Values that are recognisably something else: numbers, dates, versions, paths, addresses, labelled hashes,
-//! identifiers; and the one encoding that is recognisably a credential.
+//! Recognises values that are not secrets: numbers, dates, versions, paths, addresses, labelled hashes, identifiers; and the one encoding
+//! that is always a credential.
 
 use crate::randomness::Profile;
 use crate::words::{WORDS, is_one_of};

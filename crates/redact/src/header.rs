@@ -1,5 +1,4 @@
-//! Credentials in HTTP headers: `Authorization` of any scheme (the scheme stays), `Bearer` and `Basic` on their
-//! own, cookies.
+//! Credentials in HTTP headers: `Authorization` of any scheme (the scheme is not masked), `Bearer` and `Basic` alone, cookies.
 
 use std::ops::Range;
 
@@ -10,13 +9,13 @@ use crate::scan::{Rank, SecretScan};
 use crate::value::{self, Setting};
 use crate::words::{WORDS, is_one_of};
 
-/// Longest credential that is read.
+/// The maximum length of a credential.
 const MAX_CREDENTIAL_BYTES: usize = 8192;
 
-/// Longest list of parameters that is read.
+/// The maximum length of a list of parameters.
 const MAX_PARAMETERS_BYTES: usize = 2048;
 
-/// Looks at the word `authorization` at `hit`.
+/// Examines the word `authorization` at `hit`.
 pub(crate) fn examine_authorization(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let bytes = scan.bytes();
     let Some(at) = after_separator(bytes, hit.end) else {
@@ -39,7 +38,7 @@ pub(crate) fn examine_authorization(scan: &mut SecretScan<'_>, hit: Range<usize>
     }
 }
 
-/// The parameters of a scheme such as Digest: every random value on the line. Whether there was any.
+/// Masks the parameters of a scheme such as Digest: every random value on the line. Returns whether there was any.
 fn examine_parameters(scan: &mut SecretScan<'_>, from: usize) -> bool {
     if from < scan.parameters_end {
         return true;
@@ -67,7 +66,7 @@ fn examine_parameters(scan: &mut SecretScan<'_>, from: usize) -> bool {
     found
 }
 
-/// The whole value is the credential, if it looks like one: there is no scheme to vouch for it.
+/// Masks the whole value if it looks like a credential, because there is no scheme to confirm it.
 fn examine_without_scheme(scan: &mut SecretScan<'_>, credential: Range<usize>) {
     let is_random = scan.text.get(credential.clone()).is_some_and(|text| Profile::of(text).looks_random());
     if is_random && is_credential(scan.text, &credential, 16) {
@@ -75,7 +74,7 @@ fn examine_without_scheme(scan: &mut SecretScan<'_>, credential: Range<usize>) {
     }
 }
 
-/// Looks at the word `bearer` at `hit`, wherever it stands.
+/// Examines the word `bearer` at `hit`, in any context.
 pub(crate) fn examine_bearer(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let bytes = scan.bytes();
     let Some(gap) = scheme_gap(bytes, hit.end) else {
@@ -95,7 +94,7 @@ pub(crate) fn examine_bearer(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     }
 }
 
-/// Looks at the word `basic` at `hit`: what follows counts only if it decodes to `user:password`.
+/// Examines the word `basic` at `hit`: the following value counts only if it decodes to `user:password`.
 pub(crate) fn examine_basic(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let bytes = scan.bytes();
     let Some(gap) = scheme_gap(bytes, hit.end) else {
@@ -107,7 +106,7 @@ pub(crate) fn examine_basic(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     }
 }
 
-/// Looks at the word `cookie` at `hit`: the values of a `Cookie` or `Set-Cookie` header, names kept.
+/// Examines the word `cookie` at `hit`: masks the values of a `Cookie` or `Set-Cookie` header, but not the names.
 pub(crate) fn examine_cookie(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let bytes = scan.bytes();
     let Some(mut at) = after_separator(bytes, hit.end) else {
@@ -142,7 +141,7 @@ pub(crate) fn examine_cookie(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     }
 }
 
-/// Whether a cookie's value is worth protecting: a session by its name, anything else by its looks.
+/// Whether a cookie's value is a secret: a session by its name, anything else by its randomness.
 fn is_cookie_secret(name: &str, value: &str) -> bool {
     const ATTRIBUTES: &[&str] = &["path", "domain", "expires", "max-age", "samesite", "version", "priority"];
     if is_one_of(name, ATTRIBUTES) || value.starts_with(['$', '{', '<']) || value::is_placeholder(value) {
@@ -161,7 +160,7 @@ fn is_cookie_secret(name: &str, value: &str) -> bool {
     }
 }
 
-/// After a header's name: an end quote or bracket, a separator, blanks, an opening quote.
+/// Skips a closing quote or bracket, a separator, blanks and an opening quote after a header's name.
 fn after_separator(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     let skip = |at: usize, set: &[u8], most: usize| {
@@ -183,7 +182,7 @@ fn after_separator(bytes: &[u8], from: usize) -> Option<usize> {
     Some(skip(at, b"\\\"'`", 8))
 }
 
-/// The characters of one credential: everything up to a blank, a quote, an escape, a comma.
+/// Returns the characters of one credential: everything up to a blank, a quote, an escape, a comma.
 fn token(bytes: &[u8], at: usize) -> Range<usize> {
     let end = at
         + bytes[at.min(bytes.len())..]
@@ -204,7 +203,7 @@ fn trim_end(bytes: &[u8], start: usize, mut end: usize) -> usize {
     end
 }
 
-/// The blank between scheme and credential, plain or encoded; where the credential starts.
+/// Skips the blank between scheme and credential, plain or encoded; returns where the credential starts.
 fn scheme_gap(bytes: &[u8], at: usize) -> Option<usize> {
     if bytes.get(at..at + 3) == Some(b"%20") {
         return Some(at + 3);
@@ -234,7 +233,7 @@ fn kind_of(scheme: &str) -> &'static str {
     }
 }
 
-/// Behind a scheme stands a credential and nothing else, so a short one that mixes letters and digits will do.
+/// Only a credential follows a scheme, so a short one that mixes letters and digits suffices.
 fn is_vouched_for(text: &str, range: &Range<usize>) -> bool {
     text.get(range.clone()).is_some_and(|credential| {
         credential.len() >= 6

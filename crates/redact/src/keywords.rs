@@ -1,23 +1,22 @@
-//! Where keywords occur in a text: one pass, a few hundred keywords, less than a nanosecond a byte.
+//! Finds keywords in a text: one pass, a few hundred keywords, less than a nanosecond per byte.
 //!
-//! Every keyword has at least three bytes, and the three of them that are rarest in text decide. Three bytes in a row,
-//! letters without their case, are hashed to one of 65536 slots, and a table of bits says whether any keyword waits there.
-//! The table fits the fastest cache, which an automaton for as many keywords does not. Only where it says yes are keywords
-//! compared.
+//! Every keyword has at least three bytes, and is looked up by the three consecutive bytes of it that are rarest in text. Three bytes,
+//! letters without their case, are hashed to one of 65536 slots, and a table of bits tells whether any keyword is in that slot. The table
+//! fits the fastest cache, which an automaton for as many keywords does not. Keywords are compared only if the bit is set.
 
 use crate::randomness;
 
-/// How many bytes of a keyword decide whether it is compared.
+/// Number of bytes by which a keyword is looked up.
 const DECIDING_BYTES: usize = 3;
-/// What is read of the text at once: the deciding bytes and one more, because four bytes are as cheap as one.
+/// Number of bytes read at once: the lookup bytes and one more, because four bytes are as cheap as one.
 const WINDOW_BYTES: usize = 4;
-/// What of a window decides: the bit that tells lower from upper case does not.
+/// The bits of a window that are used: all except those for the case of letters.
 const DECIDING_BITS: u32 = 0x005f_5f5f;
 const SLOT_BITS: u32 = 16;
 const SLOTS: usize = 1 << SLOT_BITS;
 
-/// The three bytes in a row that are most frequent in the conversations of agents, most frequent first: prose, code, paths
-/// and what programs print. Letters without their case; a line break is written `*`, a tab `)`; a bar ends each line.
+/// The most frequent three-byte sequences in conversations of agents, most frequent first: prose, code, paths and program output. Letters
+/// without their case; a line break is written `*`, a tab `)`; a bar ends each line.
 const COMMON_TRIPLES: &str = include_str!("common_triples.txt");
 
 /// Whether case matters.
@@ -31,18 +30,18 @@ pub(crate) enum KeywordCase {
 struct Keyword {
     bytes: Box<[u8]>,
     case: KeywordCase,
-    /// Where in the keyword its rarest three bytes end.
+    /// The end of the keyword's rarest three bytes.
     decided_at: usize,
 }
 
 /// A set of keywords to search for.
 #[derive(Debug)]
 pub(crate) struct Keywords {
-    /// For each slot, whether a keyword waits there.
+    /// For each slot, whether it has a keyword.
     awaited: Box<[u64; SLOTS / 64]>,
     /// For each slot, the index of its list in `lists` plus one, or 0.
     list_of_slot: Box<[u16]>,
-    /// Keywords that wait in the same slot.
+    /// Keywords in the same slot.
     lists: Vec<Vec<usize>>,
     keywords: Vec<Keyword>,
 }
@@ -81,7 +80,7 @@ impl Keywords {
         Self { awaited, list_of_slot, lists, keywords }
     }
 
-    /// Calls `hit` with the index of each keyword that occurs in `text` and where it starts.
+    /// Calls `hit` with the index and start of each keyword that occurs in `text`.
     pub(crate) fn for_each_hit(&self, text: &[u8], mut hit: impl FnMut(usize, usize)) {
         for (at, window) in text.windows(WINDOW_BYTES).enumerate() {
             let slot = slot_of(<[u8; WINDOW_BYTES]>::try_from(window).unwrap_or_default());
@@ -89,13 +88,13 @@ impl Keywords {
                 self.compare(text, at + DECIDING_BYTES, slot, &mut hit);
             }
         }
-        // The last three bytes have none beside them, and it does not decide.
+        // The last three bytes have no byte after them, and it is not used.
         if let Some(at) = text.len().checked_sub(DECIDING_BYTES) {
             self.compare(text, text.len(), slot_of(window_at(text, at)), &mut hit);
         }
     }
 
-    /// Compares the keywords that wait in `slot` for the three bytes that end at `end`.
+    /// Compares the keywords in `slot` at the three bytes that end at `end`.
     #[inline(never)]
     fn compare(&self, text: &[u8], end: usize, slot: usize, hit: &mut impl FnMut(usize, usize)) {
         let Some(list) = usize::from(self.list_of_slot[slot]).checked_sub(1) else {
@@ -105,7 +104,7 @@ impl Keywords {
             let keyword = &self.keywords[*index];
             let found = end.checked_sub(keyword.decided_at).is_some_and(|start| {
                 text.get(start..start + keyword.bytes.len()).is_some_and(|candidate| match keyword.case {
-                    // The last byte is compared first: most keywords that do not occur end differently.
+                    // The last byte is compared first: most keywords that do not match differ in it.
                     KeywordCase::Counts => {
                         candidate.last() == keyword.bytes.last() && candidate == &*keyword.bytes
                     }
@@ -119,18 +118,18 @@ impl Keywords {
     }
 }
 
-/// The deciding bytes that start at `at`, and whatever stands beside them.
+/// Returns the lookup bytes that start at `at`, and the byte after them.
 fn window_at(bytes: &[u8], at: usize) -> [u8; WINDOW_BYTES] {
     std::array::from_fn(|beside| bytes.get(at + beside).copied().unwrap_or_default())
 }
 
-/// Where keywords wait that have these deciding bytes.
+/// Returns the slot of keywords with these lookup bytes.
 fn slot_of(window: [u8; WINDOW_BYTES]) -> usize {
     let deciding = u32::from_le_bytes(window) & DECIDING_BITS;
     (deciding.wrapping_mul(0x9e37_79b1) >> (u32::BITS - SLOT_BITS)) as usize
 }
 
-/// How busy each slot is, because frequent bytes fall into it; 0 where none does.
+/// Returns how often each slot is hit by frequent bytes; 0 if by none.
 fn common_slots() -> Vec<u16> {
     let triples = || COMMON_TRIPLES.lines().flat_map(|line| line.as_bytes().chunks_exact(DECIDING_BYTES));
     let mut common = vec![0; SLOTS];
@@ -143,7 +142,7 @@ fn common_slots() -> Vec<u16> {
     common
 }
 
-/// Roughly how frequent three bytes are in text, on no particular scale.
+/// Returns the approximate frequency of three bytes in text, without a unit.
 fn frequency(bytes: &[u8]) -> u32 {
     bytes.windows(2).map(|pair| randomness::pair_frequency(pair[0], pair[1])).sum()
 }

@@ -1,4 +1,4 @@
-//! The keyword search finds what a search for each keyword in turn finds.
+//! Tests that the keyword search finds what a search for each keyword in turn finds.
 
 use proptest::prelude::*;
 

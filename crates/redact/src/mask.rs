@@ -1,12 +1,11 @@
-//! The shape of a mask, and how one is recognised.
+//! The form of a mask, and recognising one.
 //!
-//! A mask says what stood there and nothing of its content: `[redacted:github_token]`. Leading or trailing
-//! characters of the secret are not kept, because the kind already tells the vendor, four characters of a short
-//! password are half of it, and a model that sees a shortened key tends to paste it into a command as if it were
-//! whole. Brackets, a colon, lower-case letters, digits and underscores need no escaping in JSON, shell
-//! quotes, YAML strings or Markdown.
+//! A mask names the kind of secret and reveals nothing of it: `[redacted:github_token]`. Leading or trailing characters of the secret are
+//! not shown, because the kind already names the vendor, four characters of a short password are half of it, and a model that sees a
+//! shortened key tends to use it in a command as if it were complete. Brackets, a colon, lower-case letters, digits and underscores need no
+//! escaping in JSON, shell quotes, YAML strings or Markdown.
 
-/// How every mask begins.
+/// The beginning of every mask.
 pub(crate) const OPENING: &str = "[redacted:";
 
 /// Longest kind that is recognised; far above the longest in the table.

@@ -1,4 +1,4 @@
-//! A text with its secrets masked, and the way back from its offsets to those of the original.
+//! A text with its secrets masked, and the mapping of its offsets to those of the original.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub struct Finding {
 #[derive(Debug)]
 pub(crate) struct Masked {
     pub(crate) text: String,
-    /// What was masked, with ranges into the original.
+    /// The masked secrets, with ranges in the original.
     pub(crate) findings: Vec<Finding>,
     /// The range of each finding's mask in `text`.
     masks: Vec<Range<usize>>,
@@ -45,7 +45,7 @@ impl Masked {
         Some(Self { text, findings, masks })
     }
 
-    /// Masks also what was found in the masked text.
+    /// Also masks secrets found in the masked text.
     pub(crate) fn with(self, original: &str, more: Vec<Finding>) -> Self {
         let mut merged: Vec<Finding> = Vec::with_capacity(self.findings.len() + more.len());
         let mut added = more
@@ -62,7 +62,7 @@ impl Masked {
         Self::new(original, merged).unwrap_or(self)
     }
 
-    /// The range of the original that corresponds to `range` of the masked text; a mask that is cut counts whole.
+    /// Returns the range of the original that corresponds to `range` of the masked text; a mask that is cut counts as a whole.
     fn original_range(&self, range: &Range<usize>) -> Range<usize> {
         let before_start = self.masks.partition_point(|mask| mask.end <= range.start);
         let start = match self.masks.get(before_start) {
@@ -77,7 +77,7 @@ impl Masked {
         start..end
     }
 
-    /// The original offset of `offset`, which lies outside masks, `masks_before` of them before it.
+    /// Returns the original offset of `offset`, which is outside masks and has `masks_before` of them before it.
     fn original_offset(&self, masks_before: usize, offset: usize) -> usize {
         match masks_before.checked_sub(1) {
             Some(last) => self.findings[last].range.end + (offset - self.masks[last].end),

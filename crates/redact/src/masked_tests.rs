@@ -1,4 +1,4 @@
-//! Masking in rounds: what is found in the masked text is given in offsets of the original.
+//! Tests of masking in rounds: findings in the masked text are returned with offsets of the original.
 
 use super::*;
 

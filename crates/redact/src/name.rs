@@ -1,22 +1,21 @@
-//! Which names announce a secret.
+//! Names that indicate a secret.
 //!
-//! A name is split into its words (`dbPassword`, `DB_PASSWORD`, `db.password`, `X-Api-Key`) and judged by the last
-//! one that counts: `password_min_length` ends in a length and `MAX_TOKENS` in a plural, so neither names a secret.
-//! A key needs a word that says which kind of key: `api_key` does, `cache_key` and `primary_key` do not.
+//! A name is split into its words (`dbPassword`, `DB_PASSWORD`, `db.password`, `X-Api-Key`) and classified by its last significant word:
+//! `password_min_length` ends in a length and `MAX_TOKENS` in a plural, so neither names a secret. A key needs a word for its kind:
+//! `api_key` has one, `cache_key` and `primary_key` do not.
 
 use crate::words::{WORDS, is_one_of};
 
-/// What kind of secret a name announces. The order of strictness differs: people choose passwords, machines make
-/// the rest.
+/// The kind of secret that a name indicates. Passwords are chosen by people, the others are generated, so the required evidence differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SecretName {
     /// A password: may be short and made of words.
     Password,
     /// A password that may be several words.
     Passphrase,
-    /// An API key, client secret, private or signing key: made by a machine.
+    /// An API key, client secret, private or signing key: generated.
     Key,
-    /// A token: made by a machine, but the word has other meanings.
+    /// A token: generated, but the word has other meanings.
     Token,
     /// Credentials of some other form, as a whole.
     Credential,
@@ -35,7 +34,7 @@ pub(crate) struct NameWords<'a> {
 }
 
 impl<'a> NameWords<'a> {
-    /// Splits `name` at separators and camel-case humps. Words keep their case; compare without.
+    /// Splits `name` at separators and camel-case humps. Words keep their case; compare them ignoring case.
     pub(crate) fn split(name: &'a str) -> Self {
         let bytes = name.as_bytes();
         let mut split = Self { words: [""; MAX_WORDS], count: 0 };
@@ -68,7 +67,7 @@ impl<'a> NameWords<'a> {
         &self.words[..self.count]
     }
 
-    /// Whether one of `wanted` (lower case) is among the words, also as two neighbours written apart.
+    /// Whether one of `wanted` (lower case) is among the words, or consists of two adjacent ones.
     pub(crate) fn contains_any(&self, wanted: &[&str]) -> bool {
         let words = self.as_slice();
         words.iter().any(|word| is_one_of(word, wanted))
@@ -92,7 +91,7 @@ fn breaks_before(bytes: &[u8], index: usize) -> bool {
             || (last.is_ascii_uppercase() && bytes.get(index + 1).is_some_and(u8::is_ascii_lowercase)))
 }
 
-/// Whether `first` and `second` together spell `whole`: `RapidAPI` is split, its vendor's name is not.
+/// Whether `first` and `second` together spell `whole`: `RapidAPI` is split, but its vendor's name is one word.
 fn is_joined(first: &str, second: &str, whole: &str) -> bool {
     whole.len() == first.len() + second.len()
         && whole.is_char_boundary(first.len())
@@ -111,7 +110,7 @@ pub(crate) fn is_key_qualifier(word: &str) -> bool {
     is_one_of(word, &WORDS.key_qualifiers)
 }
 
-/// What `name` announces, if anything.
+/// Returns the kind of secret that `name` indicates, if any.
 pub(crate) fn classify(words: &NameWords<'_>) -> Option<SecretName> {
     let mut words = words.as_slice();
     while let [front @ .., last] = words
@@ -144,7 +143,7 @@ fn classify_last(last: &str, front: &[&str]) -> Option<SecretName> {
         return Some(SecretName::Password);
     }
     if ends_with(last, "pass") {
-        // `pass` alone is a keyword, a verdict, a render pass; whose it is makes it a password.
+        // `pass` alone is a keyword, a verdict, a render pass; with an owner it is a password.
         let owner = if last.len() > 4 { &last[..last.len() - 4] } else { before };
         return is_one_of(owner, &WORDS.pass_owners).then_some(SecretName::Password);
     }

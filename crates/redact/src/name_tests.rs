@@ -1,4 +1,4 @@
-//! Which names announce a secret, and what kind.
+//! Tests of names that indicate a secret, and of its kind.
 
 use super::*;
 

@@ -1,22 +1,21 @@
-//! Private key blocks (PEM, OpenSSH, PGP): whole, cut off at either end, on one line with `\n`, as string
-//! literals, or with the line numbers of a file viewer.
+//! Private key blocks (PEM, OpenSSH, PGP): complete, cut off at either end, on one line with `\n`, as string literals, or with the line
+//! numbers of a file viewer.
 //!
-//! The markers alone are no secret: code that searches for `-----BEGIN PRIVATE KEY-----` stays as it is. What
-//! counts is the body.
+//! The markers alone are not secret: code that searches for `-----BEGIN PRIVATE KEY-----` is unchanged. Only the body is masked.
 
 use std::ops::Range;
 
 use crate::randomness::Profile;
 use crate::scan::{Rank, SecretScan};
 
-/// The longest body that is looked at: 16384-bit RSA with comments has 13 KB.
+/// The maximum length of a body: 16384-bit RSA with comments has 13 KB.
 const MAX_BODY_BYTES: usize = 32 * 1024;
-/// A body shorter than this is an ellipsis or an example.
+/// A shorter body is an ellipsis or an example.
 const MIN_BODY_BYTES: usize = 32;
-/// A run of base64 this long is body rather than a word.
+/// A run of base64 of this length is body rather than a word.
 const MIN_RUN_BYTES: usize = 20;
 
-/// Looks at the words `PRIVATE KEY` at `hit`.
+/// Examines the words `PRIVATE KEY` at `hit`.
 pub(crate) fn examine(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let (text, bytes) = (scan.text, scan.bytes());
     if &bytes[hit.clone()] != b"PRIVATE KEY" {
@@ -57,7 +56,7 @@ pub(crate) fn examine(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     }
 }
 
-/// Masks the key material in `body` run by run: it is spread over strings, and what is between them has to stay.
+/// Masks the key material in `body` run by run: it is spread over several strings, and the text between them must remain.
 fn mask_runs(scan: &mut SecretScan<'_>, body: Range<usize>) {
     let text = &scan.text[body.clone()];
     let mut at = 0;
@@ -77,7 +76,7 @@ fn mask_runs(scan: &mut SecretScan<'_>, body: Range<usize>) {
     }
 }
 
-/// What stands between `BEGIN` and `END`, if it is mostly key material.
+/// Returns the text between `BEGIN` and `END`, if it is mostly key material.
 fn block_body(text: &str, marker_end: usize) -> Option<Range<usize>> {
     let window = &text[marker_end..text.floor_char_boundary(marker_end + MAX_BODY_BYTES)];
     let dashes = window
@@ -94,7 +93,7 @@ fn block_body(text: &str, marker_end: usize) -> Option<Range<usize>> {
     (material >= MIN_BODY_BYTES && others <= material).then_some(marker_end..marker_end + dashes)
 }
 
-/// Where the `END` marker that starts at `at` ends.
+/// Returns the end of the `END` marker that starts at `at`.
 fn end_marker_end(text: &str, at: usize) -> usize {
     let marker = &text.as_bytes()[at..];
     let dashes = |bytes: &[u8]| bytes.iter().take(8).take_while(|byte| **byte == b'-').count();
@@ -107,8 +106,8 @@ fn end_marker_end(text: &str, at: usize) -> usize {
     at + opening + label + dashes(&marker[opening + label..])
 }
 
-/// Whether the body is one string or the lines of one (`"..." + "..."`), and not the fields of an object that happen
-/// to start and end like a key. Quotes are of one level and in pairs then, and only glue stands between two strings.
+/// Whether the body is one string or the lines of one (`"..." + "..."`), and not the fields of an object that start and end like a key:
+/// quotes have one level and occur in pairs, with only concatenation between two strings.
 fn is_one_value(body: &str) -> bool {
     let pieces: Vec<&str> = body.split('"').collect();
     let escapes = |piece: &&str| piece.len() - piece.trim_end_matches('\\').len();
@@ -123,7 +122,7 @@ fn is_base64(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')
 }
 
-/// From `BEGIN` as far as key material goes: the end was cut off.
+/// Returns the block from `BEGIN` to the end of the key material, if its end was cut off.
 fn headed_block(bytes: &[u8], marker_start: usize, marker_end: usize) -> Option<Range<usize>> {
     let limit = bytes.len().min(marker_end + MAX_BODY_BYTES);
     let (mut at, mut end, mut material) = (marker_end, marker_end, 0);
@@ -146,7 +145,7 @@ fn headed_block(bytes: &[u8], marker_start: usize, marker_end: usize) -> Option<
     (material >= MIN_BODY_BYTES).then_some(marker_start..end)
 }
 
-/// Up to `END` as far back as key material goes: the start was cut off.
+/// Returns the block from the start of the key material to `END`, if its start was cut off.
 fn tailed_block(bytes: &[u8], marker_start: usize, marker_end: usize) -> Option<Range<usize>> {
     let floor = marker_start.saturating_sub(MAX_BODY_BYTES);
     let (mut at, mut start, mut material) = (marker_start, marker_start, 0);
@@ -194,7 +193,7 @@ fn is_material(run: &[u8]) -> bool {
     std::str::from_utf8(run).is_ok_and(|run| !Profile::of(run).reads_like_words())
 }
 
-/// How long the filler at the start of `bytes` is: blanks, escaped line breaks, line numbers, `Proc-Type` headers.
+/// Returns the length of the filler at the start of `bytes`: blanks, escaped line breaks, line numbers, `Proc-Type` headers.
 fn gap_length(bytes: &[u8]) -> usize {
     match bytes {
         [b'\\', b'n' | b'r' | b't', ..] => 2,

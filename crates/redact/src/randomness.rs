@@ -1,9 +1,8 @@
-//! How random a string looks, without a tokenizer.
+//! Measures how random a string looks, without a tokenizer.
 //!
-//! Shannon entropy alone cannot tell `compute_token_budget_v2` from a key of the same length: both use many
-//! different characters. What tells them apart is whether the letters follow each other as they do in words, which
-//! is also why a tokenizer needs few tokens for one and many for the other. A table of letter pairs answers that
-//! for a few nanoseconds a character.
+//! Shannon entropy alone cannot distinguish `compute_token_budget_v2` from a key of the same length: both have many different characters.
+//! The difference is whether the letters follow each other as they do in words, which is also why a tokenizer needs few tokens for one and
+//! many for the other. A table of letter pairs measures that in a few nanoseconds per character.
 
 /// How often a letter follows another in the words of source code and documentation, compared with chance, on a
 /// logarithmic scale: 5 is about chance, each step up twice as often. Rows are the first letter, columns the
@@ -41,7 +40,7 @@ const PAIR_SCORES: [[u8; 26]; 26] = [
 /// The score of a pair that occurs as often as chance, in half steps: the scale's 5.5.
 const CHANCE_HALF_STEPS: i32 = 11;
 
-/// A part of this many letters or more is long enough to be judged by its pairs.
+/// The minimum number of letters in a part that is judged by its pairs.
 const MIN_JUDGED_LETTERS: usize = 3;
 
 /// The composition of a candidate.
@@ -51,19 +50,19 @@ pub(crate) struct Profile {
     pub(crate) lower: usize,
     pub(crate) upper: usize,
     pub(crate) digits: usize,
-    /// Everything that is no ASCII letter or digit.
+    /// Number of characters other than ASCII letters and digits.
     pub(crate) symbols: usize,
     /// Symbols other than those that join the parts of identifiers and versions: `-`, `_`, `.`.
     pub(crate) hard_symbols: usize,
-    /// Different bytes.
+    /// Number of different bytes.
     pub(crate) distinct: usize,
-    /// Letters that stand in parts that read like words.
+    /// Number of letters in parts that read like words.
     pub(crate) wordlike: usize,
     /// The longest run of one byte.
     pub(crate) longest_repeat: usize,
 }
 
-/// Only this many bytes are judged; a longer candidate does not get clearer.
+/// The number of bytes that are examined; more would not change the result.
 const JUDGED_BYTES: usize = 256;
 
 impl Profile {
@@ -104,31 +103,29 @@ impl Profile {
         self.lower + self.upper
     }
 
-    /// Whether the candidate reads like words, identifiers or paths: half of it or more.
+    /// Whether at least half of the candidate reads like words, identifiers or paths.
     pub(crate) fn reads_like_words(&self) -> bool {
         self.wordlike * 2 >= self.len
     }
 
-    /// Whether letters are mixed with digits, or capitals stand where no word has them: the least a password that is
-    /// no word has.
+    /// Whether letters are mixed with digits, or capitals are inside words: the minimum for a password that is not a word.
     pub(crate) fn is_mixed(&self) -> bool {
         (self.digits > 0 && self.letters() > 0)
             || (self.upper >= 3 && self.lower >= 3 && self.len >= 8 && !self.reads_like_words())
     }
 
-    /// Whether it is words with a little around them: `step-2`, `v2-final`.
+    /// Whether it consists of words with a few other characters: `step-2`, `v2-final`.
     pub(crate) fn reads_like_words_only(&self, candidate: &str) -> bool {
         self.reads_like_words() && candidate.contains(['-', '_', '.'])
     }
 
-    /// Whether it is hexadecimal and nothing else, in one case.
+    /// Whether it is only hexadecimal digits, in one case.
     pub(crate) fn is_hex_of(&self, candidate: &str) -> bool {
         (self.lower == 0 || self.upper == 0) && candidate.bytes().all(|byte| byte.is_ascii_hexdigit())
     }
 
-    /// How much of a random string of this make may read like words by chance. Digits spread through it, or both
-    /// cases with digits, are evidence of their own; letters alone need to be no words at all, or next to none where
-    /// capitals are spread through them.
+    /// Returns how much of a random string of this composition may read like words by chance. Digits throughout it, or both cases with
+    /// digits, are further evidence; letters alone must not be words at all, or almost not if capitals are spread through them.
     fn tolerated_wordlike_percent(&self) -> usize {
         if self.digits == 0 && self.len >= 20 && self.upper >= 4 && self.lower >= 4 {
             34
@@ -141,7 +138,7 @@ impl Profile {
         }
     }
 
-    /// Whether the candidate looks drawn at random: enough different characters and hardly a word in it.
+    /// Whether the candidate looks random: enough different characters and almost no words.
     pub(crate) fn looks_random(&self) -> bool {
         const MIN_RANDOM_BYTES: usize = 12;
         let needed_distinct = match self.len {
@@ -156,8 +153,8 @@ impl Profile {
     }
 }
 
-/// Whether `byte` begins a new part after the letters of `part`: at a change between letters and others, and at
-/// the humps of camel case (`apiKey`, `APIKey`).
+/// Whether `byte` starts a new part after the letters of `part`: at a change between letters and others, and at the humps of camel case
+/// (`apiKey`, `APIKey`).
 fn starts_part(part: &[u8], byte: u8, next: Option<u8>) -> bool {
     let Some(&last) = part.last() else {
         return false;
@@ -204,7 +201,7 @@ fn wordlike_letters(part: &[u8]) -> usize {
         .map(|pair| 2 * pair_score(pair[0], pair[1]).map_or(0, i32::from) - CHANCE_HALF_STEPS)
         .sum();
     let pairs = i32::try_from(part.len() - 1).unwrap_or(i32::MAX);
-    // A part of three letters passes by chance too often, so it has to score well above it.
+    // A part of three letters passes by chance too often, so it must score well above it.
     let needed_per_pair = if part.len() == MIN_JUDGED_LETTERS { 1 } else { 0 };
     if doubled >= needed_per_pair * pairs { part.len() } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! What looks random and what reads like words.
+//! Tests of text that looks random, and of text that reads like words.
 
 use super::*;
 use crate::samples_tests::Dice;

@@ -1,11 +1,10 @@
-//! How many seeded secrets are found: every format of the table and every way to write a secret down, in the
-//! surroundings they have in practice.
+//! Tests of how many seeded secrets are found: every format of the table and every way to write a secret, in realistic contexts.
 
 use crate::Redactor;
 use crate::rules;
 use crate::samples_tests::{Dice, Seeded, expand};
 
-/// What stands around a key that has a form of its own.
+/// Contexts of a key with a format of its own.
 const SURROUNDINGS: &[&str] = &[
     "{}",
     "key: {}\n",
@@ -23,7 +22,7 @@ const SURROUNDINGS: &[&str] = &[
     "\u{1b}[32m{}\u{1b}[0m",
 ];
 
-/// Ways to write down a secret that has no form of its own.
+/// Ways to write a secret without a format of its own.
 const CARRIERS: &[&str] = &[
     "DB_PASSWORD=<n:14>",
     "export PGPASSWORD='<n:12>'",
@@ -102,14 +101,14 @@ const CARRIERS: &[&str] = &[
     "key = \"-----BEGIN PRIVATE KEY-----\\n\" +\n  \"<b:64>\\n\" +\n  \"<b:64>\\n\" +\n  \"-----END PRIVATE KEY-----\"",
 ];
 
-/// Every format in three surroundings and every carrier three times.
+/// Returns every format in three contexts and every carrier three times.
 fn seeded_secrets(seed: u64) -> Vec<Seeded> {
     let mut dice = Dice::new(seed);
     let mut seeded = Vec::new();
     for rule in rules::load() {
         for _ in 0..3 {
             let sample = expand(rule.sample, &mut dice);
-            // A sample that brings its own surroundings stands alone.
+            // A sample with its own context is used alone.
             let stands_alone = !rule.names.is_empty() || rule.sample.contains([' ', '=', '"', '/']);
             let text =
                 if stands_alone { sample.text } else { dice.pick(SURROUNDINGS).replace("{}", &sample.text) };
@@ -165,7 +164,7 @@ fn a_seeded_secret_between_ordinary_lines_is_all_that_changes() {
     }
 }
 
-/// Prints the seeded texts, one JSON string a line, for a comparison with other scanners.
+/// Prints the seeded texts, one JSON string per line, for a comparison with other scanners.
 #[test]
 #[ignore = "prints a corpus; run with --nocapture when comparing with another scanner"]
 fn print_seeded_secrets() {

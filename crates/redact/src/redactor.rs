@@ -1,4 +1,4 @@
-//! The redactor: built once, shared freely, applied to any text.
+//! The redactor: built once, shared between threads, applied to any text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,31 +13,31 @@ use crate::scan::{Rank, SecretScan};
 use crate::words::WORDS;
 use crate::{facts, header, mask, private_key, randomness::Profile, url, value, vicinity};
 
-/// A text with its secrets masked, and what was masked.
+/// A masked text with its findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redaction<'t> {
-    /// The text; borrowed when nothing was found.
+    /// The text; borrowed if nothing was found.
     pub text: Cow<'t, str>,
-    /// What was masked, with ranges into the text as it was before.
+    /// The findings, with ranges in the original text.
     pub findings: Vec<Finding>,
 }
 
 /// Finds secrets in text and masks them.
 ///
-/// Building one takes less than a millisecond, cloning one nothing; patterns compile when a text first calls for them.
-/// Masking is idempotent, keeps JSON valid (a mask holds no quote, backslash or control character and never replaces
-/// part of an escape), and borrows the text when there is nothing to mask.
+/// Building one takes less than a millisecond, cloning is free; patterns are compiled when a text first needs them. Masking is idempotent,
+/// keeps JSON valid (a mask has no quote, backslash or control character and never replaces part of an escape), and borrows the text if
+/// there is nothing to mask.
 #[derive(Debug, Clone)]
 pub struct Redactor {
     engine: Arc<Engine>,
 }
 
-/// What to try where a keyword occurs.
+/// The detector to try at a keyword.
 #[derive(Debug, Clone, Copy)]
 enum MaskAttempt {
     /// A rule of the table, by index.
     Format(usize),
-    /// A value the caller named, by keyword.
+    /// A value given by the caller, by keyword.
     Known,
     /// A name that may have a secret assigned.
     Name,
@@ -57,27 +57,27 @@ enum MaskAttempt {
 #[derive(Debug)]
 struct Engine {
     keywords: Keywords,
-    /// For each keyword: its text and what to try.
+    /// For each keyword: its text and the detectors to try.
     attempts: Vec<(String, Vec<MaskAttempt>)>,
     /// The table, rules with names last.
     rules: Vec<SecretRule>,
     first_named: usize,
 }
 
-/// Parts of names that may announce a secret.
+/// Parts of names that may indicate a secret.
 const NAME_KEYWORDS: &[&str] =
     &["key", "token", "secret", "pass", "pwd", "auth", "cred", "_pat", "jwt", "senha", "kennwort"];
 
 /// Parameters that are secrets in a URL and ordinary words elsewhere.
 const PARAMETER_KEYWORDS: &[&str] = &["sig=", "signature=", "code=", "key=", "sid=", "session=", "state="];
 
-/// How often a masked text is looked at again; the second look already finds next to nothing.
+/// The maximum number of passes over a masked text; the second already finds almost nothing.
 const MAX_ROUNDS: usize = 8;
 
-/// How long the values are that named rules describe.
+/// The length of the values of named rules.
 const NAMED_VALUE_BYTES: std::ops::RangeInclusive<usize> = 20..=1024;
 
-/// Shorter values that a caller names are ignored: they would mask ordinary words.
+/// Shorter values given by the caller are ignored: they would mask ordinary words.
 const MIN_KNOWN_BYTES: usize = 6;
 
 impl Redactor {
@@ -99,12 +99,12 @@ impl Redactor {
         Self { engine: Arc::new(Engine::build(secrets)) }
     }
 
-    /// The text with every secret replaced by its mask. Borrowed, without any allocation, when there is none.
+    /// Returns the text with every secret replaced by its mask. Borrowed, without any allocation, if there is none.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.redact_with_findings(text).text
     }
 
-    /// Like [`Redactor::redact`], and what was masked.
+    /// Like [`Redactor::redact`], but also returns the findings.
     pub fn redact_with_findings<'t>(&self, text: &'t str) -> Redaction<'t> {
         match self.engine.mask(text) {
             None => Redaction { text: Cow::Borrowed(text), findings: Vec::new() },
@@ -168,11 +168,10 @@ impl Engine {
         Self { keywords, attempts, rules, first_named }
     }
 
-    /// Masks `text` until nothing more is found; `None` if nothing was to begin with.
+    /// Masks `text` until nothing more is found; `None` if nothing was found at all.
     ///
-    /// A mask is a clean edge where letters stood before, so that something directly beside it may become visible.
-    /// Looking again until nothing changes makes masking idempotent. One more look is the rule, and only texts
-    /// with secrets pay for it.
+    /// A mask is a token boundary where letters were before, so that something directly next to it may become a match. Repeating until
+    /// nothing changes makes masking idempotent. Usually there is one more pass, and only for texts with secrets.
     fn mask(&self, text: &str) -> Option<Masked> {
         let mut masked = Masked::new(text, self.scan(text))?;
         for _ in 0..MAX_ROUNDS {
@@ -249,7 +248,7 @@ impl Engine {
     fn attempt_name(&self, scan: &mut SecretScan<'_>, hit: Range<usize>) {
         let examined_before = scan.last_name_end;
         let Some(found) = assignment::read(scan, hit.clone()) else {
-            // Another keyword of a name that was already looked at needs no second look.
+            // Another keyword of the same name is not examined again.
             if scan.last_name_end != examined_before {
                 vicinity::examine(scan, hit);
             }
@@ -268,7 +267,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// The vendor's rule for an assignment, if its name and its value both fit one.
+    /// Returns the vendor's rule for an assignment, if both its name and its value match one.
     fn named_rule(&self, found: &Assignment<'_>, value: &str) -> Option<&SecretRule> {
         let is_possible = NAMED_VALUE_BYTES.contains(&value.len()) && found.words.as_slice().len() > 1;
         let mut named = self.rules[self.first_named..].iter().filter(|_| is_possible);
@@ -276,7 +275,7 @@ impl Engine {
     }
 }
 
-/// Formats, known values and markers are what they are; names and words are written in any case.
+/// Formats, known values and markers are case-sensitive; names and words are not.
 fn case_of(attempts: &[MaskAttempt]) -> KeywordCase {
     let is_exact = |attempt: &MaskAttempt| {
         matches!(

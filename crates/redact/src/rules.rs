@@ -1,7 +1,7 @@
 //! The table of secret formats as data: parsed once, each pattern compiled when its word first occurs.
 //!
-//! Two forms exist. A *prefix* rule is tried where one of its literal words occurs in the text. A *named* rule
-//! refines an assignment: it applies when the name holds one of its words and the whole value has its pattern.
+//! There are two forms. A *prefix* rule is tried where one of its literal words occurs in the text. A *named* rule refines an assignment:
+//! it applies if the name contains one of its words and the whole value matches its pattern.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -13,14 +13,14 @@ use crate::boundary;
 /// The table; its syntax is described in its own header.
 const TABLE: &str = include_str!("rules.txt");
 
-/// How far a pattern looks when the table does not say otherwise. A secret that goes on beyond is still covered
-/// whole: the match is extended to the end of its token.
+/// The default window of a pattern. A secret that extends beyond it is still masked as a whole: the match is extended to the end of its
+/// token.
 const DEFAULT_REACH_BYTES: usize = 1024;
 
-/// How far back on a line the program name is looked for.
+/// How far back on a line the program name is searched.
 const LINE_REACH_BYTES: usize = 400;
 
-/// A set of characters that the table names with one letter.
+/// A character class that the table names with one letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CharClass {
     Digit,
@@ -61,7 +61,7 @@ pub(crate) struct SecretRule {
     pub(crate) names: Vec<&'static str>,
     /// Whether the secret must also look random.
     pub(crate) needs_random: bool,
-    /// The shape tests generate secrets from.
+    /// The shape from which tests generate secrets.
     pub(crate) sample: &'static str,
     back: Option<(CharClass, usize)>,
     lines: Vec<String>,
@@ -76,17 +76,17 @@ pub(crate) struct SecretRule {
 pub(crate) struct RuleMatch {
     /// The secret.
     pub(crate) secret: Range<usize>,
-    /// How much of the secret's start is the fixed word rather than content.
+    /// Length of the fixed prefix of the secret.
     pub(crate) fixed_bytes: usize,
-    /// Whether the pattern holds what stands around the secret rather than the secret's own form.
+    /// Whether the pattern describes the context of the secret rather than its own form.
     pub(crate) is_beside_name: bool,
-    /// Whether the secret may go on beyond the window that the pattern saw.
+    /// Whether the secret may extend beyond the window of the pattern.
     may_go_on: bool,
 }
 
 impl RuleMatch {
-    /// The whole secret, also if it goes on beyond the window. Costs as much as the rest is long, so only a match that
-    /// is believed is worth it.
+    /// Returns the whole secret, even beyond the window. The cost is proportional to the rest, so it is computed only for an accepted
+    /// match.
     pub(crate) fn whole_secret(&self, bytes: &[u8]) -> Range<usize> {
         let rest = &bytes[self.secret.end..];
         let more =
@@ -136,7 +136,7 @@ impl SecretRule {
         }
     }
 
-    /// The compiled pattern; `None` only for a table that does not compile, which a test rules out.
+    /// Returns the compiled pattern; `None` only for a pattern that does not compile, which a test rules out.
     pub(crate) fn regex(&self) -> Option<&Regex> {
         self.compiled
             .get_or_init(|| {
@@ -146,12 +146,12 @@ impl SecretRule {
             .as_ref()
     }
 
-    /// Whether `value`, as a whole, has the format of this named rule.
+    /// Whether the whole `value` has the format of this named rule.
     pub(crate) fn accepts_value(&self, value: &str) -> bool {
         self.regex().is_some_and(|regex| regex.is_match(value))
     }
 
-    /// Tries a prefix rule whose `word` stands at `word_at`.
+    /// Tries a prefix rule whose `word` is at `word_at`.
     pub(crate) fn match_at(&self, text: &str, word_at: usize, word: &str) -> Option<RuleMatch> {
         let bytes = text.as_bytes();
         if !bytes[word_at..].starts_with(word.as_bytes()) {
@@ -161,7 +161,7 @@ impl SecretRule {
             let run =
                 bytes[..word_at].iter().rev().take(most).take_while(|byte| class.contains(**byte)).count();
             let start = word_at - run;
-            // The letter of an escape (`\n`) is no part of the token.
+            // The letter of an escape (`\n`) is not part of the token.
             let after_escape = run > 0
                 && start > 0
                 && bytes[start - 1] == b'\\'
@@ -196,7 +196,7 @@ impl SecretRule {
     }
 }
 
-/// Whether `byte` belongs to a token that outgrew its window.
+/// Whether `byte` continues a token beyond its window.
 fn continues_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'/' | b'=' | b'.' | b'%' | b'~')
 }

@@ -1,4 +1,4 @@
-//! The table of formats: complete, well-formed, and each rule matching its own sample.
+//! Tests that the table of formats is complete and well-formed, and that each rule matches its own sample.
 
 use std::collections::BTreeSet;
 

@@ -59,7 +59,7 @@ impl Dice {
     }
 }
 
-/// A text with a secret in it, and the parts of the secret that must not survive.
+/// A text with a secret, and the parts of the secret that must not remain.
 #[derive(Debug, Clone)]
 pub(crate) struct Seeded {
     pub(crate) text: String,
@@ -67,7 +67,7 @@ pub(crate) struct Seeded {
 }
 
 impl Seeded {
-    /// Whether some of the secret can still be read in `redacted`.
+    /// Whether a part of the secret is still in `redacted`.
     pub(crate) fn leaks_into(&self, redacted: &str) -> bool {
         const LONGEST_REST: usize = 6;
         self.secret_parts.iter().any(|part| {

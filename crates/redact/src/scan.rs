@@ -1,31 +1,31 @@
-//! One pass over a text: where keywords occur, what is tried there, and what of it stays.
+//! The state of one pass over a text: the findings, and what was examined already.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use crate::{boundary, mask};
 
-/// What stands before an ellipsis is left alone up to this length.
+/// The maximum length of a text before an ellipsis that is not masked.
 const MAX_ELIDED_BYTES: usize = 24;
 
-/// How much a detector knows about what it found; the better informed one names the kind when findings overlap.
+/// The reliability of a detector; if findings overlap, the kind is that of the most reliable one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
-    /// Something random beside a word.
+    /// A random value near a word.
     Vicinity,
-    /// A value beside a name, or a header.
+    /// A value next to a name, or a header.
     Context,
-    /// A form that several vendors share, and random content.
+    /// A form shared by several vendors, with random content.
     LooseFormat,
     /// The form of one vendor.
     Format,
     /// A whole private key.
     Block,
-    /// A value the caller named.
+    /// A value given by the caller.
     Known,
 }
 
-/// Something found, before overlaps are resolved.
+/// A finding before overlaps are resolved.
 #[derive(Debug, Clone)]
 pub(crate) struct SecretCandidate {
     pub(crate) range: Range<usize>,
@@ -34,7 +34,7 @@ pub(crate) struct SecretCandidate {
     pub(crate) rank: Rank,
 }
 
-/// The end of the last run of characters that was measured, so that many hits within one run measure it once.
+/// The end of the last measured run of characters, so that many hits within one run measure it once.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct RunMemo {
     start: usize,
@@ -55,13 +55,13 @@ impl RunMemo {
 #[derive(Debug)]
 pub(crate) struct SecretScan<'t> {
     pub(crate) text: &'t str,
-    /// Where the last examined name ended: several keywords may hit the same name.
+    /// The end of the last examined name: several keywords may occur in the same name.
     pub(crate) last_name_end: usize,
     /// The run of an unquoted value in code.
     pub(crate) value_run: RunMemo,
     /// The run of an unquoted value in an environment file.
     pub(crate) environment_run: RunMemo,
-    /// Up to where the parameters of an `Authorization` header were examined.
+    /// The end of the examined parameters of an `Authorization` header.
     pub(crate) parameters_end: usize,
     /// The run of a URL.
     pub(crate) url_run: RunMemo,
@@ -89,18 +89,18 @@ impl<'t> SecretScan<'t> {
         self.text.as_bytes()
     }
 
-    /// Whether `at` lies in something already found with at least `rank`; looking again would be wasted.
+    /// Whether `at` is inside a finding of at least `rank`, so that examining it again is useless.
     pub(crate) fn is_covered(&self, at: usize, rank: Rank) -> bool {
         self.found.last().is_some_and(|last| last.range.contains(&at) && last.rank >= rank)
     }
 
-    /// Notes a finding. Masks are never found again.
+    /// Adds a finding, unless it is a mask.
     pub(crate) fn push(&mut self, range: Range<usize>, kind: &'static str, rule: &'static str, rank: Rank) {
         let range = boundary::without_cut_escapes(self.bytes(), range);
         let Some(found) = self.text.get(range.clone()) else {
             return;
         };
-        // A few characters and an ellipsis: the rest was already left out. A known secret is whole wherever it stands.
+        // A few characters and an ellipsis: the rest was already left out. A known secret is always complete.
         let after = &self.text[range.end..];
         let is_elided = rank != Rank::Known
             && found.len() < MAX_ELIDED_BYTES
@@ -110,21 +110,20 @@ impl<'t> SecretScan<'t> {
         }
     }
 
-    /// Notes a mask that an earlier pass left, if one starts at `at`.
+    /// Records a mask of an earlier pass, if one starts at `at`.
     pub(crate) fn note_mask(&mut self, at: usize) {
         if let Some(length) = mask::length_at_start(&self.text[at..]) {
             self.masks.push(at..at + length);
         }
     }
 
-    /// Whether `range` is nothing but part of a mask.
+    /// Whether `range` is entirely inside a mask.
     fn is_within_mask(&self, range: &Range<usize>) -> bool {
         let after = self.masks.partition_point(|mask| mask.start <= range.start);
         after.checked_sub(1).is_some_and(|index| self.masks[index].end >= range.end)
     }
 
-    /// Everything found, in order and without overlaps: overlapping candidates become one, named by the best
-    /// informed of them.
+    /// Returns all findings in order and without overlaps: overlapping candidates are merged, with the kind of the most reliable one.
     pub(crate) fn finish(mut self) -> Vec<SecretCandidate> {
         let mut found = std::mem::take(&mut self.found);
         found.retain(|candidate| !self.is_within_mask(&candidate.range));

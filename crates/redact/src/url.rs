@@ -1,8 +1,7 @@
 //! Credentials in URLs: the password in `scheme://user:password@host`, and a bare token before the `@`.
 //!
-//! Passwords are often not percent-encoded, so the `@` that ends the userinfo is searched for rather than taken:
-//! it is one that a host follows, and everything up to it is masked. Otherwise a password with an `@` in it would
-//! leak its tail.
+//! Passwords are often not percent-encoded, so the `@` that ends the userinfo is the one that a host follows, not simply the first; all
+//! text up to it is masked. Otherwise the rest of a password with an `@` would remain.
 
 use std::ops::Range;
 
@@ -11,10 +10,10 @@ use crate::scan::{Rank, SecretScan};
 use crate::value;
 use crate::words::{WORDS, is_one_of};
 
-/// Longest URL start that is looked at.
+/// The maximum length of userinfo.
 const MAX_USERINFO_BYTES: usize = 512;
 
-/// Looks at the `://` at `hit`.
+/// Examines the `://` at `hit`.
 pub(crate) fn examine(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let (text, bytes) = (scan.text, scan.bytes());
     let start = hit.end;
@@ -58,7 +57,7 @@ pub(crate) fn examine(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     }
 }
 
-/// How far a URL goes: to a blank, a quote, a bracket that closes a tag, or an escape.
+/// Returns the length of a URL: up to a blank, a quote, a bracket that closes a tag, or an escape.
 fn url_run(bytes: &[u8]) -> usize {
     bytes
         .iter()
@@ -67,8 +66,8 @@ fn url_run(bytes: &[u8]) -> usize {
         .count()
 }
 
-/// Whether what stands before the first `@` is already a host with a path, so that the `@` belongs to the path or
-/// query: `example.com:8080/login?mail=a`.
+/// Whether the text before the first `@` is already a host with a path, so that the `@` belongs to the path or query:
+/// `example.com:8080/login?mail=a`.
 fn is_host_with_path(before: &[u8]) -> bool {
     let Some(end) = before.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')) else {
         return false;
@@ -83,8 +82,8 @@ fn is_host_with_path(before: &[u8]) -> bool {
     }
 }
 
-/// Where the userinfo ends: at an `@` that a host follows. For connection strings the last such one; for web
-/// addresses, whose paths may hold an `@`, a later one only if a host with a dot follows and no slash precedes.
+/// Returns the end of the userinfo: an `@` that a host follows. For connection strings the last one; for web addresses, whose paths may
+/// contain an `@`, a later one only if a host with a dot follows and no slash precedes.
 fn userinfo_end(run: &[u8], is_connection: bool) -> Option<usize> {
     let mut end = None;
     for (index, _) in run.iter().enumerate().filter(|(_, byte)| **byte == b'@') {
@@ -105,7 +104,7 @@ fn userinfo_end(run: &[u8], is_connection: bool) -> Option<usize> {
     end
 }
 
-/// How long the host (a name, an address, a template) at the start of `bytes` is.
+/// Returns the length of the host (a name, an address, a template) at the start of `bytes`.
 fn host_length(bytes: &[u8]) -> usize {
     match bytes.first() {
         Some(b'[' | b'{' | b'$' | b'%') => {
@@ -118,7 +117,7 @@ fn host_length(bytes: &[u8]) -> usize {
     }
 }
 
-/// Anything that is not a placeholder or a variable.
+/// Whether a text is neither a placeholder nor a variable.
 fn is_url_password(password: &str) -> bool {
     let template = password.starts_with(['$', '{', '<', '%', '(', '*'])
         && !password.starts_with("%2")
@@ -143,7 +142,7 @@ fn is_variable(text: &str) -> bool {
             || Profile::of(&text[1..]).reads_like_words())
 }
 
-/// A token in the place of a user name.
+/// Whether a user name is a token.
 fn is_bare_token(user: &str) -> bool {
     let profile = Profile::of(user);
     profile.len >= 16

@@ -1,7 +1,7 @@
-//! Whether the value beside a secret-like name is a secret, or a placeholder, a lookup, a type, a number.
+//! Decides whether the value next to a secret-like name is a secret, or a placeholder, a lookup, a type, a number.
 //!
-//! Placeholders stay: a value that names itself (`changeme`, `your-api-key`, `password`, `<token>`, `xxxx`) is what
-//! anyone would guess first, and a summary that says which placeholder stood in a file is worth more than a mask.
+//! Placeholders are not masked: a value that describes itself (`changeme`, `your-api-key`, `password`, `<token>`, `xxxx`) reveals nothing,
+//! and a summary that names the placeholder in a file is more useful than a mask.
 
 use crate::facts::{decodes_to_user_and_password, is_plain_fact, is_uuid, is_version_like};
 use crate::mask;
@@ -9,12 +9,12 @@ use crate::name::SecretName;
 use crate::randomness::Profile;
 use crate::words::{ByteSet, WORDS, contains, contains_one_of, is_one_of};
 
-/// How a value is written, which decides how much evidence it needs.
+/// The context of a value, which decides how much evidence it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Setting {
     /// Between quotes.
     Quoted,
-    /// Between quotes, the argument after one that is a name: `set("password", "...")`, but also any list of words.
+    /// In quotes, as the argument after a name: `set("password", "...")`, but also any list of words.
     Argument,
     /// `NAME=value` as in an environment file or before a command.
     Environment,
@@ -29,20 +29,19 @@ pub(crate) enum Setting {
 }
 
 impl Setting {
-    /// Whether quotes say that a value is meant, not code.
+    /// Whether quotes show that a value is meant, not code.
     fn is_quoted(self) -> bool {
         matches!(self, Self::Quoted | Self::Argument)
     }
 }
 
-/// Shorter values are left alone, except in an environment file: too little to protect, too likely to be a word.
+/// Shorter values are not masked, except in an environment file: they are too likely to be words.
 const MIN_VALUE_BYTES: usize = 4;
 
-/// Longer values cannot be words or placeholders; they are judged by their looks alone, which keeps the time
-/// per value constant.
+/// Longer values cannot be words or placeholders; only their randomness is judged, which keeps the time per value constant.
 const MAX_WORDED_BYTES: usize = 160;
 
-/// Whether `value` beside a name of kind `name` is a secret.
+/// Whether `value` next to a name of kind `name` is a secret.
 pub(crate) fn is_secret(value: &str, name: SecretName, setting: Setting) -> bool {
     let is_too_short = value.len() < MIN_VALUE_BYTES && setting != Setting::Environment;
     if name == SecretName::OnlyNamed || value.len() < 3 || is_too_short || mask::starts_with_mask(value) {
@@ -69,8 +68,8 @@ pub(crate) fn is_secret(value: &str, name: SecretName, setting: Setting) -> bool
     }
 }
 
-/// A password with blanks in it: a passphrase of plain words if the name says so, else a few words of which most mix
-/// letters with digits. Sentences about passwords are neither.
+/// Whether a text with blanks is a password: plain words if the name says passphrase, or else a few words of which most mix letters with
+/// digits. Sentences about passwords are neither.
 fn is_phrase(value: &str, name: SecretName) -> bool {
     if is_placeholder(value) || is_lookup(value, Setting::Quoted) || mentions_secret(value) {
         return false;
@@ -88,7 +87,7 @@ fn is_phrase(value: &str, name: SecretName) -> bool {
     }
 }
 
-/// A value too long for a password: a token of some make, or code, or prose.
+/// Whether a value too long for a password is a token, rather than code or prose.
 fn is_long_secret(value: &str, setting: Setting) -> bool {
     let start = &value[..value.floor_char_boundary(MAX_WORDED_BYTES)];
     let token_like = start
@@ -102,7 +101,7 @@ fn is_long_secret(value: &str, setting: Setting) -> bool {
         && !is_plain_fact(start)
 }
 
-/// People choose passwords: short ones and words count when the place is one where only a value can stand.
+/// People choose passwords: short ones and words count in contexts where only a value can be.
 fn is_password(value: &str, profile: &Profile, setting: Setting) -> bool {
     let is_assignment = !setting.is_quoted() && value.contains('=') && mentions_secret(value);
     if is_one_of(value, &WORDS.terms) || is_uuid(value) || is_assignment {
@@ -146,7 +145,7 @@ fn is_password(value: &str, profile: &Profile, setting: Setting) -> bool {
     }
 }
 
-/// Machines make keys and tokens: long and without words.
+/// Keys and tokens are generated: long and without words.
 fn is_machine_made(value: &str, profile: &Profile, setting: Setting) -> bool {
     if looks_like_pattern(value) || profile.digits == profile.len || !value.is_ascii() {
         return false;
@@ -173,12 +172,12 @@ fn is_machine_made(value: &str, profile: &Profile, setting: Setting) -> bool {
     }
 }
 
-/// `auth` and `credentials` hold anything; only `user:password` in base64 or something long and random counts.
+/// `auth` and `credentials` may have any value; only `user:password` in base64 or a long random text counts.
 fn is_credential(value: &str, profile: &Profile) -> bool {
     decodes_to_user_and_password(value) || (profile.len >= 20 && profile.looks_random() && profile.digits > 0)
 }
 
-/// Whether `value` announces that the real one was left out.
+/// Whether `value` stands in for a real value that was left out.
 pub(crate) fn is_placeholder(value: &str) -> bool {
     let bare = value.trim_matches(|c: char| {
         matches!(c, '<' | '>' | '[' | ']' | '{' | '}' | '(' | ')' | '*' | '"' | '\'')
@@ -189,7 +188,7 @@ pub(crate) fn is_placeholder(value: &str) -> bool {
     if value.contains("...") || value.contains('…') || (value.starts_with('<') && value.ends_with('>')) {
         return true;
     }
-    // A value with letters, digits and signs is believed unless it says outright that it is none.
+    // A value with letters, digits and signs counts as real unless it clearly describes itself as a placeholder.
     let profile = Profile::of(value);
     let is_strong = profile.digits > 0 && profile.hard_symbols > 0 && profile.letters() > 0;
     let telltales = if is_strong { &WORDS.filler } else { &WORDS.telltales };
@@ -199,13 +198,13 @@ pub(crate) fn is_placeholder(value: &str) -> bool {
     is_repetition(&Profile::of(bare))
 }
 
-/// One character for half of it or more.
+/// Whether at least half of it is one repeated character.
 fn is_repetition(profile: &Profile) -> bool {
     profile.longest_repeat >= 3 && profile.longest_repeat * 2 >= profile.len
 }
 
-/// Whether the part of a vendor's key that should be random was filled in by hand. Stricter than
-/// [`is_placeholder`]: a format that fits to the last character is believed unless it says otherwise in words.
+/// Whether the random part of a vendor's key was filled in by hand. Stricter than [`is_placeholder`]: a complete match of a format counts
+/// as real unless its words say otherwise.
 pub(crate) fn is_filler(content: &str) -> bool {
     let profile = Profile::of(content);
     let admits = || contains_one_of(content, &WORDS.filler);
@@ -221,7 +220,7 @@ pub(crate) fn is_stand_in(value: &str) -> bool {
 fn names_a_secret(value: &str) -> bool {
     let words = crate::name::NameWords::split(value);
     let named = words.as_slice();
-    // `password1` and `token2` are names as well; `secret123` is what people choose.
+    // `password1` and `token2` are names too; `secret123` is a typical password.
     let is_number = |word: &str| word.len() == 1 && word.as_bytes()[0].is_ascii_digit();
     !named.is_empty()
         && named.iter().all(|word| is_one_of(word, &WORDS.secret_name_words) || is_number(word))
@@ -278,7 +277,7 @@ fn is_lookup(value: &str, setting: Setting) -> bool {
     !setting.is_quoted() && value.contains('(')
 }
 
-/// A regular expression or a glob rather than a value.
+/// Whether a value is a regular expression or a glob.
 fn looks_like_pattern(value: &str) -> bool {
     const SIGNS: [&str; 15] = [
         ".*", ".+", "\\d", "\\w", "\\S", "\\s", "\\b", "[^", "(?", "[a-z", "[A-Z", "[0-9", "{8,", "{6,", ")$",
@@ -292,7 +291,7 @@ fn holds_one_of(value: &str, signs: &[&str]) -> bool {
     signs.iter().any(|sign| bytes.has_all_of(sign) && value.contains(sign))
 }
 
-/// Signs of an expression rather than a value, outside quotes.
+/// Whether a value has signs of an expression outside quotes.
 fn looks_like_code(value: &str) -> bool {
     value.contains(['(', ')', '[', ']', '{', '}', '<', '>', ';', '|', '`'])
         || value.contains("::")
@@ -302,7 +301,7 @@ fn looks_like_code(value: &str) -> bool {
         || value.starts_with(['.', '*', '&', '-', '\\'])
 }
 
-/// Words joined by separators or humps, all of them words: `user.password`, `new-password`, `authTokenProvider`.
+/// Whether a value is words joined by separators or humps, all of them words: `user.password`, `new-password`, `authTokenProvider`.
 fn is_qualified_name(value: &str) -> bool {
     let profile = Profile::of(value);
     let joined = profile.symbols > 0 || (profile.upper > 0 && profile.lower > 0);

@@ -1,8 +1,7 @@
-//! Secrets in running text: something random a few words after a word for secrets, in any language.
+//! Secrets in running text: a random value a few words after a word for secrets, in any language.
 //!
-//! `the password is hunter2!`, `use this token: x7Kq...`, `密码是 x7Kq...`. Nothing but a few short words may stand
-//! between, and what follows must look drawn at random; hexadecimal does not count, because commits, digests and
-//! identifiers look the same.
+//! `the password is hunter2!`, `use this token: x7Kq...`, `密码是 x7Kq...`. Only a few short words may be between, and the value must look
+//! random; hexadecimal does not count, because commits, digests and identifiers look the same.
 
 use std::ops::Range;
 
@@ -13,14 +12,14 @@ use crate::scan::{Rank, SecretScan};
 use crate::value::{self, Setting};
 use crate::words::is_one_of;
 
-/// How far behind the word a secret may stand.
+/// The maximum distance of a secret after the word.
 const REACH_BYTES: usize = 56;
-/// How many words may stand between.
+/// The maximum number of words between.
 const MAX_WORDS_BETWEEN: usize = 4;
 
-/// Looks behind the word at `hit`, a word for passwords in another language.
+/// Examines the text after the word at `hit`, a word for passwords in another language.
 pub(crate) fn examine_foreign(scan: &mut SecretScan<'_>, hit: Range<usize>) {
-    // A longer ASCII word around it is another word.
+    // Inside a longer ASCII word it is another word.
     let bytes = scan.bytes();
     let inside_word =
         |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -33,7 +32,7 @@ pub(crate) fn examine_foreign(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     look_behind(scan, hit.end, SecretName::Password);
 }
 
-/// Looks behind the name at `hit`, when no assignment was found there.
+/// Examines the text after the name at `hit`, if no assignment was found there.
 pub(crate) fn examine(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let (text, bytes) = (scan.text, scan.bytes());
     let in_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
@@ -64,7 +63,7 @@ pub(crate) fn examine(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     look_behind(scan, end, announces);
 }
 
-/// Walks over a few short words after `from` to something that looks like a secret.
+/// Skips a few short words after `from` to a value that looks like a secret.
 fn look_behind(scan: &mut SecretScan<'_>, from: usize, announces: SecretName) {
     let text = scan.text;
     let window_end = text.floor_char_boundary(from + REACH_BYTES);
@@ -102,7 +101,7 @@ fn look_behind(scan: &mut SecretScan<'_>, from: usize, announces: SecretName) {
         if !is_short_word {
             return;
         }
-        // Only what directly follows the statement counts: `is hunter2`, not `is required for snmpV3`.
+        // Only the value directly after the statement counts: `is hunter2`, not `is required for snmpV3`.
         stated = is_one_of(token, &["is", "was", "ist", "est", "es", "to", "use"]);
         at = candidate.end;
     }
@@ -132,7 +131,7 @@ fn is_filler(c: char) -> bool {
         || c == '\u{3000}'
 }
 
-/// How long the token at the start of `text` is; a full stop at its end is not part of it.
+/// Returns the length of the token at the start of `text`; a full stop at its end is not part of it.
 fn token_length(text: &str) -> usize {
     let run = text
         .bytes()
@@ -160,7 +159,7 @@ fn token_length(text: &str) -> usize {
     text[..run].trim_end_matches(['.', ':', '*', '?']).len()
 }
 
-/// Strict, because prose is full of words: long and random, or a password that is stated as one.
+/// Whether a token in prose is a secret. Strict, because prose is full of words: long and random, or stated to be a password.
 fn is_secret_in_prose(token: &str, announces: SecretName, stated: bool) -> bool {
     let profile = Profile::of(token);
     if announces == SecretName::Password && stated && (6..=40).contains(&profile.len) {

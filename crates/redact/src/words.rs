@@ -1,11 +1,11 @@
-//! The word lists: what names and values mean, as data beside the code that uses them.
+//! The word lists for names and values, as data beside the code that uses them.
 
 use std::sync::LazyLock;
 
-/// The lists; each is described where it stands.
+/// The lists; each is described in the file.
 const LISTS: &str = include_str!("words.txt");
 
-/// The word lists, read on first use.
+/// The word lists, parsed on first use.
 pub(crate) static WORDS: LazyLock<Words> = LazyLock::new(Words::load);
 
 /// One field per list in `words.txt`.
@@ -68,18 +68,18 @@ fn list(name: &str) -> Vec<String> {
     entries
 }
 
-/// Whether `word` is one of `list`, ASCII case aside.
+/// Whether `word` is in `list`, ignoring ASCII case.
 pub(crate) fn is_one_of<S: AsRef<str>>(word: &str, list: &[S]) -> bool {
     list.iter().any(|entry| word.eq_ignore_ascii_case(entry.as_ref()))
 }
 
-/// Whether one of `list` occurs in `text`, ASCII case aside.
+/// Whether an entry of `list` occurs in `text`, ignoring ASCII case.
 pub(crate) fn contains_one_of<S: AsRef<str>>(text: &str, list: &[S]) -> bool {
     let bytes = ByteSet::of(text);
     list.iter().any(|entry| bytes.has_all_of(entry.as_ref()) && contains(text, entry.as_ref()))
 }
 
-/// Which bytes occur in a text, ASCII case aside: most of what is looked for is ruled out by a byte that does not.
+/// The bytes that occur in a text, ignoring ASCII case: most searches are ruled out by a missing byte.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ByteSet(u128);
 
@@ -88,18 +88,18 @@ impl ByteSet {
         Self(text.bytes().fold(0, |set, byte| set | Self::bit(byte)))
     }
 
-    /// Whether every byte of `wanted` occurs; without that, `wanted` does not.
+    /// Whether every byte of `wanted` occurs; otherwise `wanted` does not.
     pub(crate) fn has_all_of(self, wanted: &str) -> bool {
         wanted.bytes().all(|byte| self.0 & Self::bit(byte) != 0)
     }
 
     fn bit(byte: u8) -> u128 {
-        // KeywordCase is one bit of a letter; whatever else shares a place with it is let through and compared.
+        // Case is one bit of a letter; other bytes that share a bit pass this test and are compared.
         1 << (byte & 0x5f)
     }
 }
 
-/// Whether `wanted` occurs in `text`, ASCII case aside.
+/// Whether `wanted` occurs in `text`, ignoring ASCII case.
 pub(crate) fn contains(text: &str, wanted: &str) -> bool {
     text.as_bytes().windows(wanted.len()).any(|window| window.eq_ignore_ascii_case(wanted.as_bytes()))
 }

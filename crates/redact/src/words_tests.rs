@@ -1,4 +1,4 @@
-//! The word lists are complete: every list in the file is a field, every field has a list.
+//! Tests that the word lists are complete: every list in the file is a field, every field has a list.
 
 use super::*;
 

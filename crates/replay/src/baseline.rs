@@ -1,4 +1,4 @@
-//! The recorded client's own prompts: what each of its calls sent, with its own compactions, marked as it marks.
+//! The recorded client's own prompts: the content of each of its calls, with its own compactions and cache marks.
 
 use throughline_provider::{
     CacheMarks, CachePolicy, MarkComplaint, MarkLayout, PrefixCache, UnmarkedRequest,
@@ -11,17 +11,17 @@ use crate::bill::{Bill, Purpose, SummaryCost, Tariff};
 use crate::fixed_prompt::FixedPrompt;
 use crate::recording::Recording;
 
-/// The request for a summary in place of the recorded client's own.
+/// The replacement for the recorded client's own request for a summary.
 const INSTRUCTION: &str =
     "Summarise the conversation so far, so that the work can go on from the summary alone.";
 
 /// Why a prompt could not be priced.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
-    /// It cannot be written.
+    /// It cannot be encoded.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// Its marks would be refused.
+    /// A provider would refuse its marks.
     #[error(transparent)]
     Marks(#[from] MarkComplaint),
 }
@@ -35,7 +35,7 @@ struct BaselineCall {
     at_ms: i64,
 }
 
-/// Everything that does not change from call to call.
+/// The data that is the same for every call.
 pub(crate) struct Baseline<'a> {
     pub(crate) recording: &'a Recording,
     pub(crate) fixed: &'a FixedPrompt,
@@ -96,7 +96,7 @@ impl Baseline<'_> {
         }
     }
 
-    /// The request without messages, marked as the client marks: system prompt and end.
+    /// Returns the request without messages, marked as the client marks: system prompt and end.
     fn request(&self) -> Result<Request, RequestError> {
         let text = self.fixed.text();
         let mut request = Request::build(

@@ -1,4 +1,4 @@
-//! What calls used and what that costs.
+//! The usage and cost of calls.
 
 use serde::Serialize;
 use throughline_tokens::{Catalogue, PricedCall, Usage};
@@ -15,33 +15,33 @@ pub(crate) struct Tariff {
 /// Calls, tokens by bucket, and cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Bill {
-    /// Calls to the model, those for summaries and for reading again included.
+    /// Number of calls to the model, including those for summaries and repeated reads.
     pub calls: u64,
     /// Tokens by bucket.
     pub usage: Usage,
-    /// Part of the cache writes that were to live for an hour.
+    /// The part of the cache writes that lasts an hour.
     pub cache_write_1h: u64,
-    /// Millionths of a dollar.
+    /// The cost in millionths of a dollar.
     pub micro_usd: u64,
-    /// Calls that have no price; the amount leaves them out.
+    /// Number of calls without a price, which the amount leaves out.
     pub unpriced_calls: u64,
     /// The largest prompt.
     pub largest_prompt_tokens: u64,
-    /// Times the conversation was compacted.
+    /// Number of compactions.
     pub compactions: u64,
-    /// Part of the amount that summaries cost.
+    /// The part of the amount for summaries.
     pub summaries_micro_usd: u64,
-    /// Calls for summaries.
+    /// Number of calls for summaries.
     pub summary_calls: u64,
-    /// Long results that were set aside when they were first seen.
+    /// Number of long results that were stored as artifacts when first seen.
     pub set_aside: u64,
-    /// Calls that read such a result again.
+    /// Number of calls that read such a result again.
     pub reread_calls: u64,
-    /// Calls that brought a tool back.
+    /// Number of calls that loaded a deferred tool.
     pub found_tools: u64,
-    /// Part of the tokens read from the cache that are system prompt and tools.
+    /// The part of the tokens read from the cache that is system prompt and tools.
     pub fixed_read: u64,
-    /// The amount after each call of the conversation, in order; not kept in a sum of several bills.
+    /// The amount after each call of the conversation, in order; empty in a sum of several bills.
     #[serde(skip)]
     pub after_calls: Vec<u64>,
 }
@@ -52,12 +52,12 @@ pub(crate) enum Purpose {
     Conversation,
     Summary,
     Reread,
-    /// A tool that had left the prompt is brought back.
+    /// Loading a deferred tool.
     FindTools,
 }
 
 impl Bill {
-    /// Books a call.
+    /// Adds a call.
     pub(crate) fn book(
         &mut self,
         tariff: &Tariff,
@@ -88,7 +88,7 @@ impl Bill {
         }
     }
 
-    /// The share of all prompt tokens that was read from the cache.
+    /// Returns the share of all prompt tokens that was read from the cache.
     #[must_use]
     pub fn cache_read_share(&self) -> f64 {
         self.usage.cache_read as f64 / self.usage.prompt().max(1) as f64
@@ -112,12 +112,12 @@ impl Bill {
     }
 }
 
-/// What summaries cost.
+/// The assumed cost of summaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SummaryCost {
-    /// As if the conversation's own model wrote them.
+    /// The cost of the conversation's own model.
     ByModel,
-    /// Nothing: rules write them.
+    /// None: rules write them.
     Free,
 }

@@ -1,8 +1,8 @@
-//! System prompt and tools of the recorded client, which logs leave out: as a client of today sends them, and tools of MCP
-//! servers up to the size that the provider reported.
+//! System prompt and tools of the recorded client, which logs leave out: as the present client sends them, and tools of MCP servers up to
+//! the size that the provider reported.
 //!
-//! What a conversation called is there. What Claude Code itself sends is not ours to ship: [`ClientPrompt::claude_code`] has
-//! the names of its tools and texts of the same length, [`ClientPrompt::of_request`] takes what a real one sent.
+//! The tools that a conversation called are included. The text of Claude Code itself is not ours to ship: [`ClientPrompt::claude_code`] has
+//! the names of its tools and texts of the same length, [`ClientPrompt::of_request`] takes the prompt of a real request.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,9 +17,9 @@ use crate::recording::Recording;
 
 /// The version whose prompt the table describes.
 const CLAUDE_CODE: &str = "2.1.197";
-/// Characters of its system prompt.
+/// The length of its system prompt in characters.
 const SYSTEM_CHARS: usize = 26_558;
-/// Its tools, with the characters of their definitions.
+/// Its tools, with the lengths of their definitions in characters.
 const TOOLS: [(&str, usize); 24] = [
     ("Agent", 6_797),
     ("Bash", 11_994),
@@ -46,7 +46,7 @@ const TOOLS: [(&str, usize); 24] = [
     ("Workflow", 20_823),
     ("Write", 1_022),
 ];
-/// Characters of a definition that only a log knows of.
+/// The assumed length of a definition known only from a log.
 const USUAL_CHARS: usize = 2_000;
 /// Servers of generated tools, ...
 const SERVERS: [&str; 8] =
@@ -55,18 +55,18 @@ const SERVERS: [&str; 8] =
 const VERBS: [&str; 6] = ["list", "get", "create", "update", "delete", "search"];
 /// ... and with what.
 const NOUNS: [&str; 4] = ["items", "comments", "members", "reports"];
-/// Characters of the definitions of generated tools, in turn.
+/// The lengths of the definitions of generated tools, in turn.
 const GENERATED_CHARS: [usize; 5] = [700, 1_100, 1_500, 900, 2_300];
 const WORDS: &str =
     "Use this tool as its name says; it returns what was found, changed or refused, in plain text. ";
 
-/// What a client sends with every request.
+/// The part that a client sends with every request.
 #[derive(Clone, Debug)]
 pub struct ClientPrompt {
-    /// A string or a list of blocks.
+    /// A string or a list of blocks, as JSON.
     system: String,
     tools: Vec<Definition>,
-    /// Whether tools of MCP servers fill the prompt up to the size that was reported.
+    /// Whether tools of MCP servers fill the prompt up to the reported size.
     is_filled: bool,
 }
 
@@ -76,7 +76,7 @@ struct Definition {
     json: String,
 }
 
-/// Which part of a prompt before its messages is what, in tokens.
+/// The composition of the prompt before the messages, in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FixedSplit {
     /// System prompt.
@@ -85,12 +85,12 @@ pub struct FixedSplit {
     pub tools_tokens: u64,
     /// Generated tools.
     pub generated_tokens: u64,
-    /// How many of those.
+    /// Number of generated tools.
     pub generated_tools: u64,
 }
 
 impl ClientPrompt {
-    /// Names and sizes of what Claude Code sends.
+    /// Returns the names and sizes of Claude Code's prompt.
     #[must_use]
     pub fn claude_code() -> Self {
         let words =
@@ -105,7 +105,7 @@ impl ClientPrompt {
         CLAUDE_CODE
     }
 
-    /// What a real client sent; `None` for a request without tools or of another wire format.
+    /// Returns the prompt of a real request; `None` for a request without tools or in another wire format.
     #[must_use]
     pub fn of_request(request: &Request) -> Option<Self> {
         if request.wire_format() != WireFormat::Anthropic {
@@ -119,20 +119,20 @@ impl ClientPrompt {
         Some(Self { system: bare(request.system()?.0), tools: tools.collect(), is_filled: true })
     }
 
-    /// The same without tools of MCP servers.
+    /// Returns the prompt without tools of MCP servers.
     #[must_use]
     pub fn without_generated_tools(self) -> Self {
         Self { is_filled: false, ..self }
     }
 
-    /// System prompt and tools of a recorded conversation as JSON, of the size that its provider reported.
+    /// Returns system prompt and tools of a recorded conversation as JSON, of the size that its provider reported.
     #[must_use]
     pub fn for_recording(&self, recording: &Recording, model: &TokenModel) -> (String, String) {
         let (system, tools, _) = self.fitted(&tools_called(recording), recording.fixed_tokens(model), model);
         (system, tools)
     }
 
-    /// System prompt and tools for a conversation that called these tools, of about so many tokens in all.
+    /// Returns system prompt and tools for a conversation that called these tools, with about this many tokens in total.
     pub(crate) fn fitted(
         &self,
         called: &BTreeSet<String>,
@@ -150,7 +150,7 @@ impl ClientPrompt {
                 tools.push((tool, tokens));
             }
         }
-        // A client of another version had fewer: the largest of those that were not called go.
+        // A client of another version had fewer: remove the largest of those that were not called.
         let sum = |tools: &[(Definition, u64)]| tools.iter().map(|(_, tokens)| tokens).sum::<u64>();
         while system_tokens + sum(&tools) > tokens {
             let uncalled = tools.iter().enumerate().filter(|(_, (tool, _))| !called.contains(&tool.name));
@@ -176,7 +176,7 @@ impl ClientPrompt {
     }
 }
 
-/// Tools of MCP servers, always the same ones.
+/// Returns tools of MCP servers, always the same ones.
 fn generated_tools() -> impl Iterator<Item = Definition> {
     let names = SERVERS.iter().flat_map(|server| {
         NOUNS
@@ -186,7 +186,7 @@ fn generated_tools() -> impl Iterator<Item = Definition> {
     names.zip(GENERATED_CHARS.iter().cycle()).map(|(name, chars)| definition(&name, *chars))
 }
 
-/// A definition of about so many characters.
+/// Returns a definition of about this many characters.
 fn definition(name: &str, chars: usize) -> Definition {
     let mut properties = String::new();
     for (at, property) in ["id", "query", "limit", "fields"].iter().enumerate() {

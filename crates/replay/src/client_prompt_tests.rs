@@ -1,4 +1,4 @@
-//! The prompt of a client.
+//! Tests of a client's prompt.
 
 use throughline_tokens::Family;
 

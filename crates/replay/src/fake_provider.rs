@@ -1,4 +1,4 @@
-//! The upstream of a replay: answers with what was recorded, and writes bills by the rules of the cache.
+//! The upstream of a replay: answers with the recorded messages, and computes bills by the rules of the cache.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) struct ReplayClock {
 }
 
 impl ReplayClock {
-    /// Time never goes back.
+    /// Sets the time, which never goes back.
     pub(crate) fn set(&self, now_ms: i64) {
         self.now_ms.fetch_max(now_ms, Ordering::SeqCst);
     }
@@ -46,7 +46,7 @@ impl Host for ReplayClock {
     }
 }
 
-/// Answers and bills.
+/// Answers calls and computes bills.
 pub(crate) struct FakeProvider {
     pub(crate) wire_format: WireFormat,
     pub(crate) token_model: TokenModel,
@@ -76,7 +76,7 @@ impl FakeProvider {
         Self { wire_format, token_model, tariff, clock, observer: None, state }
     }
 
-    // Plain figures: a panic elsewhere leaves them usable.
+    // Plain figures, usable after a panic elsewhere.
     fn state(&self) -> MutexGuard<'_, ProviderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -91,12 +91,12 @@ impl FakeProvider {
         self.state().summary = markdown;
     }
 
-    /// What everything cost until now.
+    /// Returns the cost so far.
     pub(crate) fn bill(&self) -> Bill {
         self.state().bill.clone()
     }
 
-    /// Prices a prompt and books it with an answer of so many tokens.
+    /// Prices a prompt and adds it with an answer of this many tokens.
     fn charge(
         &self,
         body: &[u8],
@@ -122,7 +122,7 @@ impl FakeProvider {
         Ok(reported)
     }
 
-    /// The answer to a call. Summaries are asked for as streams, everything else in one piece.
+    /// Returns the answer to a call. Summaries are requested as streams, everything else in one piece.
     fn answer(&self, call: &OutgoingCall) -> Result<UpstreamAnswer, Box<UpstreamFailure>> {
         let size =
             |message: &Message| self.token_model.estimate_content(&ContentProfile::of_message(message));
@@ -157,7 +157,7 @@ impl Upstream for FakeProvider {
     ) -> UpstreamFuture<'a> {
         let answered = self.answer(&call);
         Box::pin(async move {
-            // A model takes its time; what goes on in the background gets done meanwhile.
+            // Background work runs while a model answers.
             tokio::task::yield_now().await;
             answered
         })

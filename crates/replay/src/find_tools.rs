@@ -1,5 +1,5 @@
-//! The prompt before the messages while tools leave it and come back: what each call sends, and the calls that bring back
-//! what the recorded answer uses.
+//! The prompt before the messages with deferred tools: the definitions in each call, and the calls that load those used by the recorded
+//! answer.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use throughline_tokens::{Economy, ToolDeferral};
 use throughline_transcript::{Message, SharedText, WireFormat, compact_json_string, decode_message};
 use throughline_wire::{Answer, AnswerDraft, AnswerPart, Request, RequestParts, ToolCall};
 
-/// What stands before the messages.
+/// The part before the messages.
 pub(crate) struct ToolPrompt {
-    /// As the client sends it, with tools of ours.
+    /// As the client sends it, with our tools.
     request: Option<Request>,
     as_sent: Envelope,
     own: Vec<String>,
@@ -32,7 +32,7 @@ impl ToolPrompt {
         if let (Some(tools), Some(ours), true) = (tools, ours.strip_prefix('['), acts && !own.is_empty()) {
             request.set_member("tools", &format!("{tools},{ours}"))?;
         }
-        // A chat request from parts has its system prompt in front of its messages, where its envelope knows it.
+        // A chat request built from parts has its system prompt before its messages, in the envelope.
         let changes = economy.tools != ToolDeferral::Off && wire_format != WireFormat::Chat;
         let as_sent = match wire_format {
             WireFormat::Chat => Envelope::build(wire_format, parts)?,
@@ -41,7 +41,7 @@ impl ToolPrompt {
         Ok(Self { request: changes.then_some(request), as_sent, own: names, deferred: None })
     }
 
-    /// What the next call sends.
+    /// Returns the envelope of the next call.
     pub(crate) fn envelope(&mut self, session: &mut ManagedSession) -> Result<Envelope, SessionError> {
         let Some(request) = &self.request else { return Ok(self.as_sent.clone()) };
         let mut request = request.clone();
@@ -49,7 +49,7 @@ impl ToolPrompt {
         Ok(Envelope::of_request(request))
     }
 
-    /// The call that brings back what an answer uses and the prompt does not have, and its result.
+    /// Returns the call that loads the tools which an answer uses and the prompt does not have, and its result.
     pub(crate) fn needed_for(
         &self,
         answer: &[Message],

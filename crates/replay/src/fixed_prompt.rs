@@ -1,6 +1,6 @@
-//! System prompt and tools: as recorded, or words of the same size in their place.
+//! System prompt and tools: as recorded, or text of the same size in their place.
 //!
-//! Logs leave them out, but they stand in every prompt, are cached with it and count against the window.
+//! Logs leave them out, but they are in every prompt, are cached with it and count against the window.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,16 +17,16 @@ use crate::recording::Recording;
 /// The part of every prompt before the messages.
 #[derive(Clone, Debug)]
 pub(crate) struct FixedPrompt {
-    /// A string or a list of blocks.
+    /// A string or a list of blocks, as JSON.
     pub(crate) system: Option<String>,
     pub(crate) tools: Option<String>,
     pub(crate) tokens: u64,
-    /// What it consists of, where a client's own stands in its place.
+    /// Its composition, if a client's own is used in its place.
     pub(crate) split: Option<FixedSplit>,
 }
 
 impl FixedPrompt {
-    /// Of a conversation, for a model that counts like this.
+    /// Returns the fixed prompt of a conversation, with sizes by this estimator.
     pub(crate) fn of(recording: &Recording, options: &ReplayOptions, token_model: &TokenModel) -> Self {
         let tokens = recording.fixed_tokens(token_model);
         let bare = |json: &str| CacheMarks::removed_from(json).into_owned();
@@ -47,7 +47,7 @@ impl FixedPrompt {
         Self { system, tools: None, tokens, split: None }
     }
 
-    /// The parts of a request that begins with it.
+    /// Returns the parts of a request that starts with it.
     pub(crate) fn parts<'a>(&'a self, model: &'a str, text: &'a Option<Cow<'a, str>>) -> RequestParts<'a> {
         let system = match (text, &self.system) {
             (Some(text), _) => Some(System::Text(text)),
@@ -58,20 +58,20 @@ impl FixedPrompt {
         RequestParts { system, tools, ..RequestParts::new(model) }
     }
 
-    /// The system prompt as text, where it is one.
+    /// Returns the system prompt as text, if it is one.
     pub(crate) fn text(&self) -> Option<Cow<'_, str>> {
         self.system.as_deref().and_then(|json| RawJson(json).as_text())
     }
 }
 
-/// The tools that a conversation calls.
+/// Returns the tools that a conversation calls.
 pub(crate) fn tools_called(recording: &Recording) -> BTreeSet<String> {
     let calls =
         recording.messages.iter().flat_map(|message| message.calls().map(move |call| (message, call)));
     calls.map(|(message, (_, name, _))| message.str(name).into_owned()).collect()
 }
 
-/// Text of so many tokens, always the same.
+/// Returns a text of this many tokens, always the same.
 fn words_of(tokens: u64, token_model: &TokenModel) -> String {
     const SENTENCE: &str = "Standing instructions of the agent that the log leaves out take this much room. ";
     let size =

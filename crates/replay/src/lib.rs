@@ -1,12 +1,12 @@
-//! What a recorded conversation costs, with and without Throughline.
+//! The cost of a recorded conversation, with and without Throughline.
 //!
-//! A [`Recording`] is a recorded conversation as the calls it was made of. [`replay`] prices it twice by the published rules of
-//! prompt caches: as the recorded client sent it, and through the managed call, fed message by message with the recorded
-//! answers played as the model's. Nothing is sent anywhere; tokens are estimates, prices are list prices.
+//! A [`Recording`] is a recorded conversation as a list of calls. [`replay`] prices it twice by the published rules of prompt caches: as
+//! the recorded client sent it, and through the managed call, fed message by message with the recorded answers played as the model's.
+//! Nothing is sent anywhere; tokens are estimates, prices are list prices.
 //!
-//! Parts: `recording` calls from a transcript, `fixed` system prompt and tools, `baseline` the recorded client's own prompts,
-//! `provider` the upstream that answers and writes bills, `managed` the managed call, `summaries` what summaries cost,
-//! `first_sight` what is read again because it was set aside.
+//! Parts: `recording` calls from a transcript, `fixed` system prompt and tools, `baseline` the recorded client's own prompts, `provider`
+//! the upstream that answers and computes bills, `managed` the managed call, `summaries` the cost of summaries, `first_sight` results that
+//! are read again because they were stored as artifacts.
 //!
 //! For programs that compute what a change of limits would have cost.
 //!

@@ -1,4 +1,4 @@
-//! The same conversation through the managed call: fed as the agent would have sent it, answered as it was recorded.
+//! The same conversation through the managed call: with the messages the agent would have sent, and the recorded answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::recording::{RecordedCall, Recording};
 use crate::reread::{ResultVisibility, read_again};
 use crate::summary_calls::RuleWrittenSummaries;
 
-/// How a conversation is led through the managed call.
+/// Replays a conversation through the managed call.
 pub(crate) struct ManagedReplay<'a> {
     pub(crate) recording: &'a Recording,
     pub(crate) fixed: &'a FixedPrompt,
@@ -45,7 +45,7 @@ pub(crate) struct ManagedBill {
 }
 
 impl ManagedReplay<'_> {
-    /// Leads the conversation from its first call to its last.
+    /// Replays the conversation from its first call to its last.
     pub(crate) async fn run(&self) -> Result<ManagedBill, SessionError> {
         let clock = Arc::clone(&self.provider.clock);
         clock.set(self.recording.calls.first().map_or(0, |call| call.at_ms));
@@ -97,7 +97,7 @@ impl ManagedReplay<'_> {
         Ok(ManagedBill { bill, cache_misses })
     }
 
-    /// Time passes until the next call. A conversation is put to rest once its cache has expired.
+    /// Advances the clock to the next call. An idle conversation is compacted once its cache has expired.
     async fn rest_until(&self, at_ms: i64, session: &mut ManagedSession) {
         let clock = &self.provider.clock;
         session.until_prepared().await;
@@ -111,7 +111,7 @@ impl ManagedReplay<'_> {
         clock.set(at_ms);
     }
 
-    /// What is new before a call. The summaries of the recorded client are not: neither user nor model wrote them.
+    /// Returns the new messages of a call, without the summaries of the recorded client, which neither user nor model wrote.
     fn incoming(&self, call: &RecordedCall) -> Vec<Message> {
         let is_summary = |place: usize| {
             self.recording.compactions.iter().any(|made| made.summary_follows && made.message == place)
@@ -203,7 +203,7 @@ fn input(envelope: &Envelope, messages: Vec<Message>) -> CallInput {
     CallInput::new(envelope.clone(), messages.into_iter().map(IncomingMessage::from).collect())
 }
 
-/// A message without marks that a recorded request may have carried: they said where that request ended.
+/// Returns a message without marks of the recorded request, which marked the end of that request.
 fn bare(message: &Message) -> Message {
     let json = CacheMarks::removed_from(message.json());
     if json.len() == message.json().len() {
@@ -213,7 +213,7 @@ fn bare(message: &Message) -> Message {
     if message.is_machine_written() { bare.marked_machine_written() } else { bare }
 }
 
-/// Why a prompt was not read from the cache, in a few words; `None` where it was.
+/// Returns why a prompt was not read from the cache, in a few words; `None` if it was.
 fn missed(outcome: &CacheOutcome) -> Option<&'static str> {
     Some(match outcome {
         CacheOutcome::Hit | CacheOutcome::NotReported => return None,

@@ -1,25 +1,25 @@
-//! Requests of a replay as they were sent, for measurements of what the model was shown.
+//! The requests of a replay as they were sent, for measuring what the model was shown.
 
 use std::fmt;
 use std::sync::Arc;
 
 use throughline_wire::Request;
 
-/// A request of the conversation. Those for notes, for reading again and for tools are not seen.
+/// A request of the conversation. Requests for notes, repeated reads and tools are not observed.
 #[derive(Clone, Copy, Debug)]
 pub struct SentRequest<'a> {
-    /// The place of the call in [`Recording::calls`](crate::Recording::calls).
+    /// The index of the call in [`Recording::calls`](crate::Recording::calls).
     pub call: usize,
-    /// What was sent.
+    /// The request.
     pub request: &'a Request,
 }
 
-/// Is given every request of the conversation, in order.
+/// Receives every request of the conversation, in order.
 #[derive(Clone)]
 pub struct RequestObserver(Arc<dyn Fn(&SentRequest<'_>) + Send + Sync>);
 
 impl RequestObserver {
-    /// Calls this with every request.
+    /// Creates an observer that calls this function with every request.
     #[must_use]
     pub fn new(see: impl Fn(&SentRequest<'_>) + Send + Sync + 'static) -> Self {
         Self(Arc::new(see))

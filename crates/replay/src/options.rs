@@ -1,4 +1,4 @@
-//! The terms of a replay.
+//! The options of a replay.
 
 use std::time::Duration;
 
@@ -9,27 +9,26 @@ use throughline_tokens::{Catalogue, LimitPolicy};
 use crate::bill::SummaryCost;
 use crate::client_prompt::ClientPrompt;
 
-/// The terms of a replay.
+/// The options of a replay.
 #[derive(Clone, Debug)]
 pub struct ReplayOptions {
-    /// The model whose prices, window and tokens count.
+    /// The model whose prices, window and token counts are used.
     pub model: String,
     /// Its window, and when the conversation is compacted.
     pub limits: LimitPolicy,
-    /// The cache lifetime Throughline asks for; `None` for the one the recorded client asked for.
+    /// The cache lifetime that Throughline requests; `None` for the recorded client's.
     pub ttl: Option<CacheTtl>,
-    /// The policy for long results, beside their limits.
+    /// The policy for long results, besides their limits.
     pub tool_output: ToolOutputPolicy,
-    /// What summaries cost.
+    /// The assumed cost of summaries.
     pub summaries: SummaryCost,
-    /// How a model's notes come: as in the gateway, asked for once before each compaction and waited for so long; none for
-    /// notes that are brought up to date until they are needed, as `chat` does.
+    /// How a model's notes are requested: `Some` as in the gateway, once before each compaction with this wait; `None` for notes that are
+    /// kept up to date until needed, as in `chat`.
     pub summary_wait: Option<Duration>,
     /// Prices and sizes.
     pub catalogue: Catalogue,
-    /// What the client sends before its messages, where the log leaves that out and definitions of tools can leave; none for
-    /// text of the same size.
+    /// The client's prompt before its messages, if the log leaves it out and tools can be deferred; `None` for text of the same size.
     pub client: Option<ClientPrompt>,
-    /// Tools of ours that stand behind the client's where results are shortened or tools leave.
+    /// Our tools after the client's, if results are shortened or tools deferred.
     pub own_tools: Vec<ToolSchema>,
 }

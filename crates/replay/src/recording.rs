@@ -1,6 +1,6 @@
-//! A recorded conversation as the calls it was made of: what was new before each, what was answered, when.
+//! A recorded conversation as a list of calls: the new messages of each, its answer, its time.
 //!
-//! Not for: what a call cost; a log's own figures are only kept to be compared with.
+//! Not for: the cost of a call; a log's own figures are only for comparison.
 
 use std::ops::Range;
 
@@ -9,19 +9,19 @@ use throughline_transcript::{
     LogFacts, Message, NewView, Preamble, Role, Source, SubAgent, Transcript, WireFormat,
 };
 
-/// Where a transcript tells no times, calls are taken to be this far apart.
+/// The assumed interval of calls in a transcript without times.
 const USUAL_STEP_MS: i64 = 20_000;
-/// When a transcript without times is taken to begin: the first of January 2026.
+/// The assumed start of a transcript without times: the first of January 2026.
 const BEGINNING_MS: i64 = 1_767_225_600_000;
 
 /// A recorded call.
 #[derive(Clone, Debug)]
 pub struct RecordedCall {
-    /// Messages that were new, by their places.
+    /// The range of its new messages.
     pub incoming: Range<usize>,
     /// The messages of the answer.
     pub answer: Range<usize>,
-    /// When the answer began.
+    /// The time at which the answer started.
     pub at_ms: i64,
     /// The usage the provider reported.
     pub usage: Option<UsageReading>,
@@ -30,11 +30,11 @@ pub struct RecordedCall {
 /// A call as the log counts it.
 #[derive(Clone, Debug)]
 pub struct LoggedCall {
-    /// The model that answered, where it is known.
+    /// The model that answered, if known.
     pub model: Option<String>,
     /// Time in milliseconds since 1970.
     pub at_ms: i64,
-    /// What the provider reported.
+    /// The reported usage.
     pub usage: UsageReading,
 }
 
@@ -45,20 +45,20 @@ pub struct RecordedCompaction {
     pub message: usize,
     /// Time in milliseconds since 1970.
     pub at_ms: i64,
-    /// What stood in the place of the history from then on, where that is not in the messages.
+    /// The view that replaced the history, if it is not in the messages.
     pub view: Vec<Message>,
-    /// Whether the message at that place is the client's summary, which neither user nor model wrote.
+    /// Whether the message at that position is the client's summary, which neither user nor model wrote.
     pub summary_follows: bool,
 }
 
 /// A recorded conversation.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// The wire of its messages.
+    /// The wire format of its messages.
     pub wire_format: WireFormat,
     /// The kind of document.
     pub source: Source,
-    /// The model of the conversation, where it is known.
+    /// The model of the conversation, if known.
     pub model: Option<String>,
     /// All messages.
     pub messages: Vec<Message>,
@@ -66,14 +66,14 @@ pub struct Recording {
     pub calls: Vec<RecordedCall>,
     /// The client's own compactions, in order.
     pub compactions: Vec<RecordedCompaction>,
-    /// Every call that the log has counts for, also those whose answer is not in the messages.
+    /// Every call with counts in the log, including those whose answer is not in the messages.
     pub logged: Vec<LoggedCall>,
-    /// System prompt and tools, where the document has them.
+    /// System prompt and tools, if the document has them.
     pub preamble: Preamble,
 }
 
 impl Recording {
-    /// The conversation of a transcript.
+    /// Returns the conversation of a transcript.
     #[must_use]
     pub fn of(transcript: &Transcript) -> Self {
         let facts = transcript.log_facts().unwrap_or_default();
@@ -94,7 +94,7 @@ impl Recording {
         }
     }
 
-    /// The conversation of a transcript and those of its sub-agents, which have windows of their own.
+    /// Returns the conversation of a transcript and those of its sub-agents, which have windows of their own.
     #[must_use]
     pub fn all_of(transcript: &Transcript) -> Vec<(Option<String>, Self)> {
         let own = (!transcript.messages.is_empty()).then(|| (None, Self::of(transcript)));
@@ -104,15 +104,15 @@ impl Recording {
         own.into_iter().chain(agents).collect()
     }
 
-    /// Where the view of the recorded client began for a call, and what stood there instead of the history.
+    /// Returns where the view of the recorded client started for a call, and what replaced the history.
     #[must_use]
     pub fn view_of(&self, call: &RecordedCall) -> (usize, &[Message]) {
         let last = self.compactions.iter().rfind(|compaction| compaction.message <= call.answer.start);
         last.map_or((0, &[]), |compaction| (compaction.message, compaction.view.as_slice()))
     }
 
-    /// Tokens of system prompt and tools: of the recorded ones, else what the provider counted at the beginning of a
-    /// window beyond its messages. The smallest counts, because a resumed conversation begins with more than is recorded.
+    /// Returns the tokens of system prompt and tools: of the recorded ones, or else the provider's count at the start of a window minus its
+    /// messages. The smallest is used, because a resumed conversation starts with more than is recorded.
     #[must_use]
     pub fn fixed_tokens(&self, token_model: &TokenModel) -> u64 {
         let recorded = token_model.estimate_content(&ContentProfile::of_preamble(&self.preamble));
@@ -136,7 +136,7 @@ impl Recording {
     }
 }
 
-/// When each message was said, never going back.
+/// Returns the time of each message, never decreasing.
 fn times(facts: &LogFacts, messages: usize) -> Vec<i64> {
     let recorded = |index: usize| facts.messages.get(index).and_then(|message| message.at_ms);
     let has_times = (0..messages).any(|index| recorded(index).is_some());
@@ -179,7 +179,7 @@ fn logged(facts: &LogFacts, times: &[i64]) -> Vec<LoggedCall> {
     calls.collect()
 }
 
-/// Every run of messages of the model's is one answer.
+/// Every run of the model's messages is one answer.
 fn calls(
     messages: &[Message],
     facts: &LogFacts,
@@ -195,7 +195,7 @@ fn calls(
             continue;
         }
         let end = (at..messages.len()).find(|next| !is_answer(messages, *next)).unwrap_or(messages.len());
-        // A compaction of the client in between parts two answers.
+        // A compaction of the client in between separates two answers.
         let parted = compactions
             .iter()
             .map(|compaction| compaction.message)

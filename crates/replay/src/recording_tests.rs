@@ -1,4 +1,4 @@
-//! From transcripts to calls.
+//! Tests of converting transcripts to calls.
 
 use throughline_tokens::{ContentProfile, Family, TokenModel};
 use throughline_transcript::{DecodeOptions, decode};
@@ -9,7 +9,7 @@ fn recording(text: &str) -> Recording {
     Recording::of(&decode(text.as_bytes().to_vec(), &DecodeOptions::default()).unwrap())
 }
 
-/// A line of a log of Claude Code, so many seconds after its beginning.
+/// A line of a Claude Code log, this many seconds after its start.
 fn line(kind: &str, secs: u32, more: &str, content: &str) -> String {
     let message = match kind {
         "assistant" => format!(
@@ -57,7 +57,7 @@ fn a_log_tells_calls_times_usage_and_its_own_compactions() {
     assert_eq!(recording.calls[1].usage.as_ref().unwrap().usage.prompt(), 30_040);
     assert_eq!(recording.compactions.len(), 1);
     assert_eq!((recording.compactions[0].message, recording.compactions[0].summary_follows), (4, true));
-    // The first two calls see everything, the last one begins with the summary.
+    // The first two calls see everything, the last one starts with the summary.
     let starts: Vec<usize> = recording.calls.iter().map(|call| recording.view_of(call).0).collect();
     assert_eq!(starts, [0, 0, 4]);
 }
@@ -78,7 +78,7 @@ fn what_stands_before_the_messages_is_what_a_window_begins_with() {
         model.estimate_content(&ContentProfile::of_message(&recording.messages[place]))
     };
     let talk_of = |first, second| recording(&log(first, second));
-    // A session that was resumed begins with more than its log tells: the smaller of two windows counts.
+    // A resumed session starts with more than its log has: the smaller of two windows is used.
     let resumed = talk_of(90_000, 30_000);
     assert_eq!(resumed.fixed_tokens(&model), 30_000 - messages(&resumed, 2));
     let usual = talk_of(30_000, 35_000);

@@ -1,4 +1,4 @@
-//! A conversation priced twice, on the same terms.
+//! A conversation priced twice, under the same conditions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::options::ReplayOptions;
 use crate::recording::{LoggedCall, Recording};
 use crate::reread::RECALL_TOOL;
 
-/// The hint to the model how to read a result that was shortened.
+/// The instructions for the model for reading a shortened result.
 const RECALL_WORDS: &str = "Read any lines of it with recall_artifact {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}.";
 
 /// A conversation priced twice.
@@ -28,21 +28,21 @@ const RECALL_WORDS: &str = "Read any lines of it with recall_artifact {\"artifac
 pub struct SessionReplay {
     /// Tokens of system prompt and tools in every prompt.
     pub fixed_tokens: u64,
-    /// What they consist of, where the log leaves them out and a client's own stand in their place.
+    /// The composition of the prompt before the messages, if the log leaves it out and a client's own is used.
     pub fixed_split: Option<FixedSplit>,
-    /// The cache lifetime the recorded client asked for, as far as the reported usage shows it.
+    /// The cache lifetime that the recorded client requested, as far as the reported usage shows it.
     pub ttl_without: CacheTtl,
-    /// How long Throughline had.
+    /// The cache lifetime that Throughline requested.
     pub ttl_with: CacheTtl,
     /// As the recorded client sent it.
     pub without: Bill,
     /// Through the managed call.
     pub with: Bill,
-    /// The most that had been paid with Throughline after any call, in thousandths of what had been paid without it.
+    /// The maximum of the amount paid with Throughline after any call, in thousandths of the amount without it.
     pub worst_permille: u64,
-    /// Why prompts of the managed call were not read from the cache, and how often.
+    /// The reasons why prompts of the managed call were not read from the cache, with their counts.
     pub cache_misses: BTreeMap<&'static str, u64>,
-    /// The usage the log states, where it does; its figures for output are often only beginnings.
+    /// The usage stated in the log, if any; its output figures are often incomplete.
     pub logged: Bill,
 }
 
@@ -50,7 +50,7 @@ pub struct SessionReplay {
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// It has no answers.
-    #[error("there is no answer of a model in it")]
+    #[error("it contains no answer of a model")]
     NoCalls,
     /// One of the recorded prompts could not be priced.
     #[error("a recorded prompt could not be priced: {0}")]
@@ -60,12 +60,12 @@ pub enum ReplayError {
     Managed(#[from] SessionError),
 }
 
-/// Prices a conversation as it was recorded and through the managed call. Needs a runtime with time.
+/// Prices a conversation as it was recorded and through the managed call. Needs a runtime with a timer.
 pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<SessionReplay, ReplayError> {
     observed(recording, options, None).await
 }
 
-/// The same, and `observer` is given every request of the conversation that the managed call sends.
+/// Like [`replay`], and `observer` receives every request of the conversation that the managed call sends.
 pub async fn replay_observed(
     recording: &Recording,
     options: &ReplayOptions,
@@ -93,7 +93,7 @@ async fn observed(
     let tariff = Tariff {
         catalogue: options.catalogue.clone(),
         model: options.model.clone(),
-        // Only Anthropic's own wire says who sells the model.
+        // Only Anthropic's own format implies the seller of the model.
         provider: if recording.wire_format == WireFormat::Anthropic {
             "anthropic".to_owned()
         } else {
@@ -143,7 +143,7 @@ async fn observed(
     })
 }
 
-/// What is done about long results: shortened ones are read again with a tool of ours.
+/// Returns the policy for long results: shortened ones are read again with our tool.
 fn tool_output(options: &ReplayOptions) -> ToolOutputPolicy {
     let mut policy = options.tool_output.clone();
     if options.limits.economy.tool_results {
@@ -153,10 +153,10 @@ fn tool_output(options: &ReplayOptions) -> ToolOutputPolicy {
     policy
 }
 
-/// The usage the log states.
+/// Returns the usage stated in the log.
 fn logged(recording: &Recording, tariff: &Tariff) -> Bill {
     let mut bill = Bill { compactions: recording.compactions.len() as u64, ..Bill::default() };
-    // If the user names another model, its prices count.
+    // If the user names another model, its prices apply.
     let is_recorded_model = recording.model.as_deref() == Some(tariff.model.as_str());
     for call in &recording.logged {
         let model = call.model.clone().filter(|_| is_recorded_model).unwrap_or_else(|| tariff.model.clone());
@@ -169,7 +169,7 @@ fn logged(recording: &Recording, tariff: &Tariff) -> Bill {
     bill
 }
 
-/// How long the recorded client had prompts cached, as far as what was reported tells.
+/// Returns how long the recorded client's prompts were cached, as far as the reported usage shows it.
 fn recorded_ttl(recording: &Recording) -> Option<CacheTtl> {
     let reported = || recording.calls.iter().filter_map(|call| call.usage.as_ref());
     if reported().any(|usage| usage.cache_write_1h > 0) {
@@ -178,7 +178,7 @@ fn recorded_ttl(recording: &Recording) -> Option<CacheTtl> {
     reported().any(|usage| usage.usage.cache_write > 0).then_some(CacheTtl::FiveMinutes)
 }
 
-/// How the most likely seller of the model on this wire format caches prompts.
+/// Returns how the most likely seller of the model in this wire format caches prompts.
 fn cache_policy(wire_format: WireFormat, model: &str, ttl: CacheTtl) -> CachePolicy {
     let is_claude = model.to_ascii_lowercase().contains("claude");
     let seller = match wire_format {

@@ -1,10 +1,10 @@
-//! Which results the model has to read again, because it needs what was set aside of them.
+//! Determines which results the model has to read again, because it needs the parts that were not shown.
 //!
-//! A long result is shown as its beginning and its end. When the model later writes something that stood only in the part
-//! that was not shown (a name, a path, a line of code), it must have known it: the call is made again right before that
-//! answer, once for each result, and brings as much as results may have, around what is needed.
+//! A long result is shown as its beginning and its end. When the model later writes something that occurred only in the part that was not
+//! shown (a name, a path, a line of code), it must have read it: the call is made again right before that answer, once for each result, and
+//! brings as much as results may have, around what is needed.
 //!
-//! Not for: what is set aside; that is the managed call's, and is only looked at here.
+//! Not for: storing results as artifacts, which the managed call does and is only observed here.
 
 use std::collections::HashSet;
 
@@ -17,20 +17,20 @@ use throughline_transcript::{
 };
 use throughline_wire::{Answer, AnswerDraft, AnswerPart, ToolCall};
 
-/// The tool that reads a part of a result that was shortened, ...
+/// The tool that reads a part of a shortened result, ...
 pub(crate) const RECALL_TOOL: &str = "recall_artifact";
-/// ... and about how much of it: the 200 lines that the words for the model suggest.
+/// ... and the approximate size of that part: the 200 lines that the instructions suggest.
 const READ_CHARS: usize = 10_000;
-/// A line that an answer repeats counts as known from this many characters on.
+/// The minimum length of a line that counts as known when an answer repeats it.
 const LEAST_LINE_CHARS: usize = 16;
 
-/// A result that was set aside.
+/// A result that was stored as an artifact.
 struct StoredResult {
     call: ResultCall,
     text: String,
 }
 
-/// The call that a result answered.
+/// The call of a result.
 #[derive(Clone)]
 struct ResultCall {
     id: String,
@@ -38,14 +38,14 @@ struct ResultCall {
     arguments: String,
 }
 
-/// A repeated call, and its result.
+/// A repeated call with its result.
 pub(crate) struct RepeatedRead {
     name: String,
     arguments: String,
     text: String,
 }
 
-/// What the model has seen, and what was hidden from it.
+/// The text that the model has seen, and the text that was hidden from it.
 pub(crate) struct ResultVisibility<'a> {
     budgets: ToolBudgets,
     shortening: Shortening,
@@ -71,7 +71,7 @@ impl<'a> ResultVisibility<'a> {
         }
     }
 
-    /// Messages on their way to the model.
+    /// Adds messages that are sent to the model.
     pub(crate) fn shown(&mut self, messages: &[Message]) {
         let own: Vec<&Message> = messages.iter().collect();
         let fitted = ResultFitter::new(&self.budgets, self.policy)
@@ -117,7 +117,7 @@ impl<'a> ResultVisibility<'a> {
         self.seen_text.push('\n');
     }
 
-    /// Results that have to be read again before the model can answer like this.
+    /// Returns results that must be read again before the model can answer like this.
     pub(crate) fn needed_for(&mut self, answer: &[Message]) -> Vec<RepeatedRead> {
         let most_chars = usize::try_from(self.budgets.result_chars.effective).unwrap_or(usize::MAX);
         let most_chars = match self.shortening {
@@ -141,7 +141,7 @@ impl<'a> ResultVisibility<'a> {
         again
     }
 
-    /// The newest result set aside that holds something the model says and has not seen, and where.
+    /// Returns the newest stored result with something that the model writes and has not seen, and its position.
     fn first_needed(&self, said: &str) -> Option<(usize, usize)> {
         if self.asides.is_empty() {
             return None;
@@ -163,7 +163,7 @@ impl<'a> ResultVisibility<'a> {
         })
     }
 
-    /// An answer that was given: its calls, and its words, which the model knows from then on.
+    /// Adds an answer: its calls, and its text, which the model knows from then on.
     pub(crate) fn said(&mut self, answer: &[Message]) {
         for message in answer {
             for (id, name, arguments) in message.calls() {
@@ -179,7 +179,7 @@ impl<'a> ResultVisibility<'a> {
     }
 }
 
-/// Numbers and options stand everywhere and prove nothing.
+/// Numbers and options occur everywhere and prove nothing.
 fn is_telling(kind: AnchorKind) -> bool {
     match kind {
         AnchorKind::Path | AnchorKind::Url | AnchorKind::Hash | AnchorKind::Identifier => true,
@@ -187,7 +187,7 @@ fn is_telling(kind: AnchorKind) -> bool {
     }
 }
 
-/// The text a model wrote: content, readable reasoning, and the strings in its calls.
+/// Returns the text that a model wrote: content, readable reasoning, and the strings in its calls.
 fn words_of(message: &Message) -> String {
     let mut words = String::new();
     for part in message.parts() {
@@ -203,7 +203,7 @@ fn words_of(message: &Message) -> String {
     words
 }
 
-/// The strings inside a call's arguments, one after the other.
+/// Appends the strings inside a call's arguments.
 fn push_strings(message: &Message, arguments: Arguments, out: &mut String) {
     let text = message.arguments_text(arguments);
     let mut open = vec![RawJson(text.trim())];
@@ -220,7 +220,7 @@ fn push_strings(message: &Message, arguments: Arguments, out: &mut String) {
     }
 }
 
-/// So many characters of a text around a place.
+/// Returns this many characters of a text around a position.
 fn passage(text: &str, place: usize, chars: usize) -> String {
     let before = text.get(..text.floor_char_boundary(place)).unwrap_or_default().chars().count();
     let all = text.chars().count();
@@ -228,7 +228,7 @@ fn passage(text: &str, place: usize, chars: usize) -> String {
     text.chars().skip(from).take(chars).collect()
 }
 
-/// Messages of the model that make these calls again, and the messages with their results.
+/// Returns messages of the model that repeat these calls, and the messages with their results.
 pub(crate) fn read_again(
     wire_format: WireFormat,
     number: usize,

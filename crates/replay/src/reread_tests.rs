@@ -1,4 +1,4 @@
-//! What is read again.
+//! Tests of which results are read again.
 
 use throughline_tokens::Effective;
 
@@ -36,7 +36,7 @@ fn says(text: &str) -> Vec<Message> {
     ))]
 }
 
-/// A file of many lines; `needle` stands in the middle of it.
+/// A file of many lines with `needle` in the middle.
 fn file(needle: &str) -> String {
     let filler = |from: usize| {
         (from..from + 40).map(|n| format!("plain words about nothing number {n}\n")).collect::<String>()
@@ -44,7 +44,7 @@ fn file(needle: &str) -> String {
     format!("{}{needle}\n{}", filler(0), filler(50))
 }
 
-/// What the model has seen after it read one long file.
+/// Returns the state after the model read one long file.
 fn after_reading<'a>(policy: &'a ToolOutputPolicy, needle: &str) -> ResultVisibility<'a> {
     let mut visibility = ResultVisibility::new(budgets(1_000), policy, Shortening::Off);
     visibility.said(&[call("t1", "src/parser.rs")]);
@@ -76,16 +76,16 @@ fn what_the_model_writes_and_was_not_shown_is_read_again_once() {
 #[test]
 fn what_was_shown_or_said_before_is_known() {
     let policy = ToolOutputPolicy::default();
-    // It stands at the beginning, which is shown.
+    // It is at the beginning, which is shown.
     let mut visibility = ResultVisibility::new(budgets(1_000), &policy, Shortening::Off);
     visibility.said(&[call("t1", "src/parser.rs")]);
     visibility.shown(&[result("t1", &format!("fn decode_header()\n{}", file("nothing")))]);
     assert!(visibility.needed_for(&says("I will change decode_header now.")).is_empty());
-    // Somebody else said it.
+    // Another message contains it.
     let mut visibility = after_reading(&policy, "fn decode_header()");
     visibility.shown(&[message(r#"{"role":"user","content":"Please mend decode_header"}"#)]);
     assert!(visibility.needed_for(&says("I will change decode_header now.")).is_empty());
-    // The model did itself.
+    // The model wrote it itself.
     let mut visibility = after_reading(&policy, "fn decode_header()");
     visibility.said(&says("There may be a decode_header."));
     assert!(visibility.needed_for(&says("I will change decode_header now.")).is_empty());

@@ -1,4 +1,4 @@
-//! Summaries as the conversation's own model would be asked for them: the real request, answered with what the rules wrote.
+//! Summaries as requested from the conversation's own model: the real request, answered with the text of the rules.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use throughline_redact::Redactor;
 
 use crate::fake_provider::FakeProvider;
 
-/// Never reached: the answer is computed at once.
+/// Never reached: the answer is computed immediately.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Summaries by the conversation's own model, whose pen the rules hold.
+/// Summaries requested from the conversation's own model, with answers written by rules.
 pub(crate) struct RuleWrittenSummaries {
     models: ModelSummaries,
     provider: Arc<FakeProvider>,

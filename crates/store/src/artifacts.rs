@@ -1,9 +1,9 @@
 //! Artifacts: large texts that are stored once, outside the messages, named by the hash of their bytes.
 //!
-//! Parts: `artifact` has the public types, `place` reads the address of a place for them, `files` is that place, which is
-//! a `folder` or a `bucket`, `claim` ties it to the record, `frames` is the format of a text with `frame_table` at its end,
-//! `extract` takes large texts out of a message and puts them back, `pieces` cuts a text for search, `garbage` is what
-//! nobody refers to. Not for: which session refers to which artifact; the store keeps that.
+//! Parts: `artifact` has the public types, `place` reads the address of a place for them, `files` is that place, which is a `folder` or a
+//! `bucket`, `claim` ties it to the record, `frames` is the format of a text with `frame_table` at its end, `extract` removes large texts
+//! from a message and restores them, `pieces` splits a text for search, `garbage` finds unreferenced texts. Not for: the references from
+//! sessions to artifacts, which are in the store.
 
 pub(crate) mod artifact;
 #[cfg(feature = "s3")]

@@ -1,15 +1,15 @@
-//! Calls: one row for every request to a model, of whatever kind.
+//! Calls: one row for every request to a model, for any purpose.
 
 use throughline_tokens::Usage;
 
 use crate::ids::{Millis, SessionId};
 
-/// What stands before the messages of a request, found by its own hash.
+/// The id of a preamble: the parts of a request before the messages. It is a hash of the content.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
 pub struct PreambleId(pub String);
 
-/// System prompt, tools and the parameters that matter to a cache, as raw JSON, as sent.
+/// System prompt, tools and the parameters that affect caching, as raw JSON, as sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredPreamble {
     /// The system prompt or instructions.
@@ -21,7 +21,7 @@ pub struct StoredPreamble {
 }
 
 impl StoredPreamble {
-    /// The name it is found by: a hash of all its parts, with their borders and with absent ones marked.
+    /// Returns its id: a hash of all parts, with their borders and absent ones marked.
     #[must_use]
     pub fn id(&self) -> PreambleId {
         let mut hasher = blake3::Hasher::new();
@@ -34,32 +34,32 @@ impl StoredPreamble {
     }
 }
 
-/// How the tokens of a call are known.
+/// Whether the tokens of a call are measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageKind {
-    /// The provider said so.
+    /// The provider reported them.
     #[default]
     Measured,
-    /// The provider said nothing; counted by us.
+    /// The provider reported none; they are estimated.
     Estimated,
 }
 
-/// A call to be recorded.
+/// A call to record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewCall {
-    /// What identifies the call to its source (a request id, a log's message id); a second call of the same key in the
-    /// same session is not recorded again.
+    /// The call's id at its source (a request id, a log's message id); a second call with the same key in the same session is not recorded
+    /// again.
     pub key: Option<String>,
     /// The model that answered.
     pub model: String,
-    /// Who was asked.
+    /// The provider.
     pub provider: String,
-    /// What for: `chat`, `compression`, `title`, ...
+    /// The task: `chat`, `compression`, `title`, ...
     pub task: String,
     /// Tokens by bucket.
     pub usage: Usage,
-    /// How they are known.
+    /// Whether they are measured.
     pub usage_kind: UsageKind,
     /// The usage object as the provider sent it.
     pub usage_raw: Option<String>,
@@ -67,41 +67,41 @@ pub struct NewCall {
     pub cost_micro_usd: Option<u64>,
     /// What the same tokens would have cost without a cache.
     pub uncached_micro_usd: Option<u64>,
-    /// When it began.
+    /// When it started.
     pub at_ms: Millis,
-    /// How long it took.
+    /// Its duration.
     pub latency_ms: Option<u64>,
-    /// How long until the first token.
+    /// Time until the first token.
     pub first_token_ms: Option<u64>,
-    /// What went wrong.
+    /// The error, if it failed.
     pub error: Option<String>,
     /// The preamble that was sent.
     pub preamble: Option<PreambleId>,
-    /// The place in the session up to which its view was sent.
+    /// The position in the session up to which its view was sent.
     pub sent_to_seq: Option<u64>,
-    /// Why the cache was not read, where that is known.
+    /// Why the cache was not read, if known.
     pub cache_miss: Option<String>,
-    /// The name of the access token of the request, at a gateway that requires one.
+    /// The name of the request's access token, at a gateway that requires one.
     pub access_token: Option<String>,
 }
 
-/// A call as recorded.
+/// A recorded call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredCall {
-    /// Its place in the order of calls.
+    /// Its position in the order of calls.
     pub id: u64,
-    /// The session it was made for, whose view was sent.
+    /// The session whose view was sent.
     pub session: SessionId,
-    /// Everything else.
+    /// The call.
     pub call: NewCall,
 }
 
-/// What to add calls up by.
+/// The grouping of totals of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageBy {
     /// One total.
     Everything,
-    /// The day, in UTC shifted by so many minutes.
+    /// The day, in UTC shifted by an offset.
     Day {
         /// Minutes east of UTC.
         offset_minutes: i32,
@@ -110,19 +110,18 @@ pub enum UsageBy {
     Model,
     /// The project of the session.
     Project,
-    /// What the call was for.
+    /// The task of the call.
     Task,
     /// The program the session comes from.
     Program,
-    /// Why the provider's cache was not read, without figures that differ from call to call; empty where it was read, or
-    /// where unknown.
+    /// Why the provider's cache was not read, without figures that differ between calls; empty if it was read, or if unknown.
     CacheMiss,
-    /// The name of the access token it was made for; empty where none was demanded.
+    /// The name of the access token; empty if none was required.
     AccessToken,
 }
 
-/// How the recorded words for a cache miss begin or what they hold, and the reason they are counted under. Words that none of
-/// these fits are a reason of their own.
+/// The beginnings or parts of recorded descriptions of cache misses, and the reason under which each is counted. A description that matches
+/// none of these is a reason of its own.
 pub(crate) const MISS_REASONS: [(&str, &str); 10] = [
     ("first call", "first call"),
     ("another model", "another model"),
@@ -136,13 +135,13 @@ pub(crate) const MISS_REASONS: [(&str, &str); 10] = [
     ("nothing changed", "dropped by the provider"),
 ];
 
-/// The reason that the recorded words for a cache miss are counted under.
+/// Returns the reason under which a recorded description of a cache miss is counted.
 pub(crate) fn miss_reason(words: &str) -> &str {
     MISS_REASONS.iter().find(|(part, _)| words.contains(part)).map_or(words, |(_, reason)| reason)
 }
 
 impl UsageBy {
-    /// The name of the day a time falls on, for a clock so many minutes east of UTC.
+    /// Returns the day of a time as text, in the timezone with this offset in minutes.
     pub(crate) fn day_name(at_ms: Millis, offset_minutes: i32) -> String {
         let shifted = at_ms.saturating_add(i64::from(offset_minutes) * 60_000);
         let day = jiff::Timestamp::from_millisecond(shifted).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
@@ -150,7 +149,7 @@ impl UsageBy {
     }
 }
 
-/// Which calls to add up. The default is all of them.
+/// A filter of calls. The default accepts all of them.
 #[derive(Clone, Debug, Default)]
 pub struct CallFilter {
     /// Only those of this chain of sessions.
@@ -161,33 +160,33 @@ pub struct CallFilter {
     pub until_ms: Option<Millis>,
 }
 
-/// Totals of a group of calls.
+/// The totals of a group of calls.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct UsageTotal {
-    /// What the calls have in common: a day (`2026-11-15`), a model, ...; empty for everything.
+    /// The common value of the calls: a day (`2026-11-15`), a model, ...; empty for one total.
     pub group: String,
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// How many of them failed.
+    /// Number of failed calls.
     pub failed: u64,
-    /// How many had to be estimated.
+    /// Number of calls with estimated usage.
     pub estimated: u64,
     /// Tokens by bucket.
     pub usage: Usage,
     /// Cost of those with a price.
     pub cost_micro_usd: u64,
-    /// How many have no price.
+    /// Number of calls without a price.
     pub unpriced: u64,
     /// What the calls with a price would have cost without a cache.
     pub uncached_micro_usd: u64,
-    /// Time spent waiting.
+    /// The total latency.
     pub latency_ms: u64,
-    /// Sessions they were made for.
+    /// Number of sessions.
     pub sessions: u64,
 }
 
 impl UsageTotal {
-    /// Tokens of the prompts that were not read from a cache.
+    /// Returns the prompt tokens that were not read from a cache.
     #[must_use]
     pub fn unread_tokens(&self) -> u64 {
         self.usage.input.saturating_add(self.usage.cache_write)
@@ -199,7 +198,7 @@ impl UsageTotal {
 pub struct ToolCount {
     /// The tool.
     pub tool: String,
-    /// Messages that call it or hold its results.
+    /// Messages that call it or contain its results.
     pub messages: u64,
     /// Their tokens.
     pub tokens: u64,

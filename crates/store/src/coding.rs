@@ -2,21 +2,21 @@
 
 use throughline_transcript::Role;
 
-/// A number as databases store it: they have no unsigned ones. What does not fit is as large as can be.
+/// Converts a number for databases, which have no unsigned numbers. Larger values become the maximum.
 pub(crate) fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number of a database that counts something.
+/// Converts a count from a database.
 pub(crate) fn count(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
-/// Roles by their numbers in the record.
+/// Roles by their codes in the record.
 const ROLES: [Role; 6] =
     [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool, Role::Other];
 
-/// The number of a role.
+/// Returns the code of a role.
 pub(crate) fn role_code(role: Role) -> i64 {
     match role {
         Role::System => 0,
@@ -28,27 +28,27 @@ pub(crate) fn role_code(role: Role) -> i64 {
     }
 }
 
-/// The role of a number.
+/// Returns the role for a code.
 pub(crate) fn role_of(code: i64) -> Option<Role> {
     usize::try_from(code).ok().and_then(|code| ROLES.get(code)).copied()
 }
 
-/// Set when a message was written by a program in the user's name.
+/// A flag: a program wrote the message with the user's role.
 pub(crate) const MACHINE_WRITTEN: i64 = 1;
 
-/// Set when a message in the user's name holds nothing but the results of tools.
+/// A flag: a message with the user's role consists only of tool results.
 pub(crate) const RESULTS_ONLY: i64 = 2;
 
-/// Who really speaks in a message of these flags.
+/// Returns the actual author of a message with these flags.
 pub(crate) fn speaker_of(role: Role, flags: i64) -> Role {
     if flags & RESULTS_ONLY == 0 { role } else { Role::Tool }
 }
 
-/// Kinds of items of a view.
+/// The codes of view items: a run of messages.
 pub(crate) const RANGE: i64 = 0;
-/// A message in other words.
+/// A changed message.
 pub(crate) const RENDITION: i64 = 1;
 /// A summary.
 pub(crate) const SUMMARY: i64 = 2;
-/// A message of ours.
+/// A message inserted by Throughline.
 pub(crate) const SYNTHETIC: i64 = 3;

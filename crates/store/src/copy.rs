@@ -1,8 +1,8 @@
-//! Copying a record from one engine to another, row by row: ids, hashes and bytes stay what they are.
+//! Copies a record from one engine to another, row by row: ids, hashes and bytes stay the same.
 //!
-//! Some sessions with all that is theirs make a batch, and a batch is one transaction, so a copy that was interrupted goes on behind the
-//! last session that is there. Indexes are made at the end. A guard in the target says what is being copied into it until all of it was read back and compared. Not for:
-//! records that are written to meanwhile; that is noticed, and the copy is refused.
+//! A batch consists of some sessions with all of their data and is one transaction, so an interrupted copy continues after the last session
+//! in the target. Indexes are built at the end. A guard in the target names the source until everything was read back and compared. Not
+//! for: records that are written to meanwhile, which is detected and refused.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,10 +13,10 @@ use crate::sessions::guard::{Guard, GuardScope};
 use crate::sqlite::StoreProgress;
 use crate::store::Store;
 
-/// The guard of a record that is being copied into.
+/// The guard of a record that is the target of a copy.
 const COPYING: &str = "copied_from";
 
-/// Sessions are copied together until they have so many messages, or are so many.
+/// The approximate number of messages, or the maximum of sessions, in a batch.
 pub(crate) const BATCH_MESSAGES: i64 = 2_000;
 pub(crate) const BATCH_SESSIONS: i64 = 200;
 const BATCH_ROWS: usize = 1_000;
@@ -32,11 +32,11 @@ pub(crate) enum ColumnKind {
     Bool,
     Text,
     Bytes,
-    /// Text in a file, bytes on a server: it may hold any character.
+    /// Text in a file, bytes on a server, because it may contain any character.
     Json,
 }
 
-/// A value of a row.
+/// A value in a row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum CopyCell {
     Null,
@@ -45,7 +45,7 @@ pub(crate) enum CopyCell {
     Bytes(Vec<u8>),
 }
 
-/// A row of a table: whose it is, where the table has owners, and its columns in the order of [`CopyTable::columns`].
+/// A row of a table: its owner, if the table has owners, and its columns in the order of [`CopyTable::columns`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CopyRow {
     pub(crate) owner: Option<String>,
@@ -53,7 +53,7 @@ pub(crate) struct CopyRow {
 }
 
 impl CopyRow {
-    /// The number in a column.
+    /// Returns the number in a column.
     pub(crate) fn int(&self, at: usize) -> i64 {
         match self.cells.get(at) {
             Some(CopyCell::Int(number)) => *number,
@@ -62,29 +62,29 @@ impl CopyRow {
     }
 }
 
-/// A table with the columns that both engines have.
+/// A table with the columns common to both engines.
 #[derive(Debug)]
 pub(crate) struct CopyTable {
     pub(crate) name: &'static str,
-    /// The columns that order its rows.
+    /// The columns by which rows are ordered.
     pub(crate) order: &'static str,
-    /// Whose a row is, in a file: an expression over it. `None` where rows belong to nobody.
+    /// An SQL expression for the owner of a row, in a file. `None` if rows have no owner.
     pub(crate) owner_in_file: Option<&'static str>,
     pub(crate) columns: &'static [(&'static str, ColumnKind)],
 }
 
-/// Rows of some sessions: those of each of [`OF_SESSIONS`].
+/// Rows of some sessions, for each table in [`OF_SESSIONS`].
 pub(crate) type CopyBatch = Vec<Vec<CopyRow>>;
 
 use ColumnKind::{Bool, Bytes, Int, Json, Small, Text};
 
-/// Where a row's session says whose it is.
+/// The owner of a row's session.
 const OWNER_OF_SESSION: &str = "(SELECT s.owner FROM sessions s WHERE s.ordinal = t.session)";
 
-/// Messages, whose rows go into the index too.
+/// Messages, which are also indexed.
 pub(crate) const MESSAGES: &str = "messages";
 
-/// Tables whose rows belong to sessions, and those of the sessions themselves first.
+/// Tables with rows of sessions, the table of sessions first.
 pub(crate) const OF_SESSIONS: &[CopyTable] = &[
     CopyTable {
         name: "sessions",
@@ -256,7 +256,7 @@ pub(crate) const WHOLE: &[CopyTable] = &[
     },
 ];
 
-/// A large text as one owner has it, with those who refer to it.
+/// An owner's large text, with its references.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CopyArtifact {
     pub(crate) owner: String,
@@ -275,47 +275,46 @@ pub(crate) struct CopyReference {
     pub(crate) created_ms: i64,
 }
 
-/// A record that can be copied from and to.
+/// A record that can be the source or target of a copy.
 pub(crate) trait CopyEnd: Store {
-    /// What it is called: the address or the path.
+    /// Returns its address or path.
     fn place(&self) -> String;
-    /// How many sessions and messages it has.
+    /// Returns the numbers of sessions and messages.
     fn sizes(&self) -> Result<(u64, u64)>;
-    /// The last session.
+    /// Returns the last session.
     fn last_session(&self) -> Result<Option<i64>>;
-    /// The next sessions after one, with their owners: so many that they have about [`BATCH_MESSAGES`].
+    /// Returns the next sessions after one, with their owners: as many as have about [`BATCH_MESSAGES`].
     fn sessions_after(&self, after: i64) -> Result<Vec<(i64, String)>>;
-    /// All rows of some sessions.
+    /// Returns all rows of some sessions.
     fn batch(&self, sessions: &[(i64, String)]) -> Result<CopyBatch>;
     /// Writes all rows of some sessions.
     fn write_batch(&self, batch: &CopyBatch) -> Result<()>;
-    /// Rows of a table that is copied as a whole, after so many.
+    /// Returns rows of a table that is copied as a whole, after an offset.
     fn rows(&self, table: &CopyTable, after: usize, limit: usize) -> Result<Vec<CopyRow>>;
-    /// Writes such rows, where they are not there yet.
+    /// Writes such rows, unless they exist.
     fn write_rows(&self, table: &CopyTable, rows: &[CopyRow]) -> Result<()>;
-    /// The next artifacts after a number, all owners of one together, in the order of numbers and owners.
+    /// Returns the next artifacts after a number, with all owners of an artifact together, ordered by number and owner.
     fn artifacts_after(&self, after: i64, limit: usize) -> Result<Vec<CopyArtifact>>;
     /// Writes artifacts with their references.
     fn write_artifacts(&self, artifacts: &[CopyArtifact]) -> Result<()>;
-    /// Has the next rows numbered after those that were copied, and makes the index.
+    /// Sets the next row numbers after the copied rows, and builds the index.
     fn finish_copy(&self) -> Result<()>;
 }
 
-/// What a copy came to.
+/// The result of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct CopyReport {
-    /// Sessions that the copy has.
+    /// Number of sessions in the copy.
     pub sessions: u64,
-    /// Messages that it has.
+    /// Number of messages in it.
     pub messages: u64,
-    /// Messages of these that were there from an attempt before.
+    /// Number of those messages copied by an earlier attempt.
     pub resumed_messages: u64,
-    /// Large texts that it has, once for each owner.
+    /// Number of large texts in it, counted per owner.
     pub artifacts: u64,
 }
 
-/// Copies a record into an empty one, or goes on with a copy of the same record that was interrupted; then reads all of it back and
-/// compares it.
+/// Copies a record into an empty one, or continues an interrupted copy of the same record; then reads everything back and compares it.
 pub(crate) fn copy_record(
     from: &dyn CopyEnd,
     to: &dyn CopyEnd,
@@ -347,7 +346,7 @@ pub(crate) fn copy_record(
             to.write_rows(table, &rows)?;
         }
     }
-    // What is there already is not written again.
+    // Rows that exist are not written again.
     let mut after = i64::MIN;
     loop {
         let artifacts = from.artifacts_after(after, BATCH_ARTIFACTS)?;
@@ -372,7 +371,7 @@ fn messages_of(batch: &CopyBatch) -> u64 {
         .sum()
 }
 
-/// Refuses a target that holds anything else, and marks one that is empty.
+/// Returns an error if the target has other contents, and marks an empty one.
 fn begin(from: &dyn CopyEnd, to: &dyn CopyEnd) -> Result<()> {
     let place = from.place();
     let refused = |problem: String| Err(StoreError::NotCopied { problem });
@@ -427,7 +426,7 @@ fn compare(
         done += messages_of(&expected);
     }
     for table in WHOLE {
-        // The order of texts and bytes is the engine's.
+        // The order of texts and bytes differs between engines.
         let (expected, copied) = (everything(from, table)?, everything(to, table)?);
         if expected != copied {
             return Err(differs(table.name));
@@ -440,12 +439,12 @@ fn compare(
     Ok(CopyReport { sessions, messages, resumed_messages: 0, artifacts: expected.len() as u64 })
 }
 
-/// Whether a row says where a record is copied from or where its large texts are: that is each record's own.
+/// Whether a row has the source of a copy or the place of large texts, which differ between records.
 fn is_own(row: &CopyRow) -> bool {
     row.cells.iter().any(|cell| matches!(cell, CopyCell::Text(name) if name == COPYING || name == CLAIM))
 }
 
-/// The rows of a table that are to be the same in both records.
+/// Returns the rows of a table that must be equal in both records.
 fn everything(end: &dyn CopyEnd, table: &CopyTable) -> Result<HashSet<CopyRow>> {
     let (mut all, mut read) = (HashSet::new(), 0);
     loop {
@@ -458,7 +457,7 @@ fn everything(end: &dyn CopyEnd, table: &CopyTable) -> Result<HashSet<CopyRow>> 
     }
 }
 
-/// Who has which large text, and who refers to it. Each is read, and is what its name says.
+/// Returns the owners and references of all large texts. Each text is read and compared with its name.
 fn all_artifacts(end: &dyn CopyEnd) -> Result<BTreeMap<(String, String), Vec<CopyReference>>> {
     let (mut all, mut after) = (BTreeMap::new(), i64::MIN);
     loop {

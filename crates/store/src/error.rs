@@ -9,88 +9,88 @@ use crate::sessions::lock::Holder;
 /// Result of an operation on the record.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// What kept an operation from being carried out. Nothing is half done: a failed operation has changed nothing.
+/// Why an operation failed. A failed operation has changed nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// This kind of store cannot do that.
+    /// The store does not support the operation.
     #[error("this store does not support {what}")]
     Unsupported {
-        /// What was asked for.
+        /// The operation.
         what: &'static str,
     },
-    /// No session by this id, prefix or title, for this owner.
+    /// No session of this owner has this id, prefix or title.
     #[error("there is no session `{reference}`")]
     UnknownSession {
-        /// What was asked for.
+        /// The id, prefix or title.
         reference: String,
     },
-    /// Several sessions fit a shortened id or a title.
+    /// Several sessions match a shortened id or a title.
     #[error("`{reference}` matches {} sessions", candidates.len())]
     AmbiguousSession {
-        /// What was asked for.
+        /// The id, prefix or title.
         reference: String,
-        /// Ids that fit, newest first (at most twenty).
+        /// Matching ids, newest first (at most twenty).
         candidates: Vec<SessionId>,
     },
-    /// A session of this id is there already.
+    /// A session with this id exists already.
     #[error("session {id} exists already")]
     SessionExists {
         /// The id.
         id: SessionId,
     },
-    /// Words were to be added to a session that has ended.
+    /// Messages cannot be appended to a session that has ended.
     #[error("session {id} has ended ({reason}); {}", successor_words(.successor.as_ref()))]
     SessionEnded {
         /// The session.
         id: SessionId,
         /// Why it ended.
         reason: String,
-        /// Where its conversation goes on.
+        /// The session that continues its conversation.
         successor: Option<SessionId>,
     },
-    /// The conversation is not at the version it was expected to be at: another process wrote to it. Nothing was written.
+    /// The conversation is not at the expected version: another process wrote to it. Nothing was written.
     #[error("the conversation of session {id} was changed by another writer; its newest session is {tip}")]
     VersionConflict {
-        /// The session that was to be written to.
+        /// The session to write to.
         id: SessionId,
         /// The newest session of the conversation.
         tip: SessionId,
     },
-    /// A conversation cannot be made to hang on another.
+    /// A conversation cannot be attached to another.
     #[error("session {id} cannot be attached to {parent}: {problem}")]
     NotAttached {
         /// The session.
         id: SessionId,
-        /// What it should hang on.
+        /// The session to attach it to.
         parent: SessionId,
-        /// What is wrong with it.
+        /// The reason.
         problem: &'static str,
     },
-    /// A view names a message that is not in the record.
+    /// A view refers to a message that is not in the record.
     #[error("message {seq} of session {session} is not in the record")]
     UnknownMessage {
         /// The session.
         session: SessionId,
-        /// The place in it.
+        /// The position in it.
         seq: u64,
     },
-    /// No summary of this number, for this owner.
+    /// No summary of this owner has this id.
     #[error("there is no summary {id}")]
     UnknownSummary {
-        /// What was asked for.
+        /// The id.
         id: u64,
     },
-    /// What should name a node does not.
+    /// A text is not a node id.
     #[error("`{text}` is not a node id; node ids look like `n12`")]
     NoNodeId {
-        /// What was given.
+        /// The text.
         text: String,
     },
-    /// A view that was to be kept cannot be.
+    /// A view cannot be stored.
     #[error("the view cannot be stored: {problem}")]
     ViewRefused {
-        /// What is wrong with it.
+        /// The reason.
         problem: &'static str,
     },
     /// The earlier view would not fit the window.
@@ -98,69 +98,69 @@ pub enum StoreError {
         "the earlier view with all messages since needs {needed_tokens} tokens; the limit is {limit_tokens}"
     )]
     DoesNotFit {
-        /// Size of the view that was asked for.
+        /// Size of the earlier view.
         needed_tokens: u64,
-        /// What it had to fit.
+        /// The limit.
         limit_tokens: u64,
     },
-    /// There is no compaction to undo, or none that was undone.
+    /// There is no compaction to undo or redo.
     #[error("{what}")]
     NothingToSelect {
-        /// The whole sentence.
+        /// The whole message.
         what: &'static str,
     },
-    /// Other conversations hang on the one that was to be deleted.
+    /// Other conversations depend on the session to delete.
     #[error("{} other sessions depend on session {id}", dependants.len())]
     HasDependants {
         /// The session.
         id: SessionId,
-        /// What hangs on it.
+        /// The sessions that depend on it.
         dependants: Vec<SessionId>,
     },
-    /// No artifact by this id, for this owner.
+    /// No artifact of this owner has this id.
     #[error("there is no artifact `{id}`")]
     UnknownArtifact {
-        /// What was asked for.
+        /// The id.
         id: String,
     },
-    /// Several artifacts fit a shortened name.
+    /// Several artifacts match a shortened name.
     #[error("`{id}` matches {} artifacts", candidates.len())]
     AmbiguousArtifact {
-        /// What was asked for.
+        /// The shortened name.
         id: String,
-        /// Names that fit (at most twenty).
+        /// Matching names (at most twenty).
         candidates: Vec<ArtifactId>,
     },
-    /// The record knows the artifact, but its file is not there or not what it was.
+    /// The file of a recorded artifact is missing or damaged.
     #[error("the file of artifact {id} is {problem}: {}", path.display())]
     ArtifactDamaged {
         /// The artifact.
         id: String,
-        /// `missing` or what else is wrong.
+        /// `missing`, or the damage.
         problem: String,
-        /// Where it should be.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The lock under which something was made was released or taken over before it was written. Nothing was written.
+    /// The lock for a write was released or taken over before the write. Nothing was written.
     #[error("{name} was taken over by another process before the change was written")]
     LeaseLost {
-        /// What was locked.
+        /// What the lock protects.
         name: String,
     },
-    /// Somebody else holds a lock.
+    /// Another process holds a lock.
     #[error("{name} is locked by {holder}")]
     Locked {
-        /// What is locked.
+        /// What the lock protects.
         name: String,
-        /// Who holds it.
+        /// The holder.
         holder: Holder,
     },
-    /// The file is a database of another program, or none at all.
+    /// The file is not a database, or one of another program.
     #[error("{} is not a Throughline record: {problem}", path.display())]
     NotOurs {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// What the file is.
         problem: String,
     },
     /// The database was written by a newer version.
@@ -170,7 +170,7 @@ pub enum StoreError {
         path: PathBuf,
         /// Its version.
         found: i64,
-        /// The newest we know.
+        /// The newest supported version.
         known: i64,
     },
     /// The file is damaged.
@@ -178,7 +178,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The damage.
         problem: String,
     },
     /// The disk is full.
@@ -187,7 +187,7 @@ pub enum StoreError {
         /// The file or folder.
         path: PathBuf,
     },
-    /// Vectors could not be made.
+    /// The embedding model failed to make vectors.
     #[error("the embedding model failed: {0}")]
     Embedding(String),
     /// The file or its folder cannot be written.
@@ -195,66 +195,66 @@ pub enum StoreError {
     ReadOnly {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         problem: String,
     },
-    /// Another process kept the database locked for longer than we wait.
+    /// Another process kept the database locked beyond the time limit.
     #[error("the record {} is locked by another process", path.display())]
     Busy {
         /// The file.
         path: PathBuf,
     },
-    /// A record was not copied, or the copy is not the same.
+    /// A record was not copied, or the copy differs.
     #[error("the record was not copied: {problem}")]
     NotCopied {
-        /// What is wrong.
+        /// The reason.
         problem: String,
     },
-    /// An address of a record cannot be read.
+    /// The address of a record is invalid.
     #[error("the address of the record cannot be used: {problem}")]
     BadAddress {
-        /// What is wrong with it. Never holds a password.
+        /// The problem, without a password.
         problem: String,
     },
-    /// A place for large texts cannot be used, whatever it answers.
+    /// The place for large texts is invalid or cannot be used.
     #[error("the place for large texts cannot be used: {problem}")]
     BadArtifactPlace {
-        /// What is wrong with it. Never holds credentials.
+        /// The problem, without credentials.
         problem: String,
     },
-    /// The place for large texts does not answer, or refuses to.
+    /// The place for large texts does not respond, or refuses requests.
     #[error("the place for large texts, {place}, cannot be used: {problem}")]
     ArtifactsUnreachable {
         /// Its address without settings.
         place: String,
-        /// What the service or the network reported, and what to do.
+        /// The error of the service or the network, and what to do.
         problem: String,
     },
-    /// The server of the record does not answer, or refuses to.
+    /// The server of the record does not respond, or refuses connections.
     #[error("the record at {server} cannot be reached: {problem}")]
     Unreachable {
         /// Its address without password.
         server: String,
-        /// What the server or the network reported.
+        /// The error of the server or the network.
         problem: String,
     },
     /// A file could not be read or written.
     #[error("{what} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// The database refused, for a reason none of the above.
+    /// The database failed for another reason.
     #[error("the database refused {what}")]
     Database {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// Why it failed.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },

@@ -1,8 +1,7 @@
-//! Exports conversations: the messages in their wire format byte for byte, alone or as a request body, with secrets
-//! masked on request.
+//! Exports conversations: the messages in their wire format byte for byte, alone or as a request body, with secrets masked on request.
 //!
-//! Masking covers every string of a message, and JSON inside strings. Strings without a secret keep their bytes, and
-//! valid JSON stays valid. Not for: images and tables for people.
+//! Masking covers every string of a message, and JSON inside strings. Strings without a secret are unchanged, and valid JSON stays valid.
+//! Not for: images and tables for people.
 
 use std::borrow::Cow;
 
@@ -19,17 +18,17 @@ use crate::sessions::guard::PREAMBLE_GUARD;
 use crate::sessions::session::Session;
 use crate::store::Store;
 
-/// How JSON inside strings of JSON is followed.
+/// The maximum nesting of JSON inside strings.
 const DEEPEST_NESTING: usize = 8;
-/// Secrets shorter than this are masked where they stand, but not looked for elsewhere: they may be ordinary words.
+/// Shorter secrets are masked where they are found but not searched elsewhere, because they may be ordinary words.
 const SHORTEST_KNOWN_SECRET: usize = 8;
 
 /// Which side of a conversation is exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportSide {
-    /// Everything that was said.
+    /// All messages of the conversation.
     Said,
-    /// What a model would be sent.
+    /// The view that a model would be sent.
     Shown,
 }
 
@@ -38,18 +37,18 @@ pub enum ExportSide {
 pub enum ExportForm {
     /// A JSON list of messages.
     List,
-    /// One message a line.
+    /// One message per line.
     Lines,
-    /// The body of a request: the messages with what stood before them.
+    /// A request body: the messages with their preamble.
     Body,
 }
 
-/// What is to be exported, and how.
+/// The options of an export.
 #[derive(Clone, Copy)]
 pub struct ExportOptions<'a> {
-    /// Which side.
+    /// The side.
     pub side: ExportSide,
-    /// In which form.
+    /// The form.
     pub form: ExportForm,
     /// Masks secrets, if given.
     pub redactor: Option<&'a Redactor>,
@@ -60,9 +59,9 @@ pub struct ExportOptions<'a> {
 pub struct Export {
     /// The document.
     pub text: String,
-    /// How many messages are in it.
+    /// The number of messages.
     pub messages: usize,
-    /// In how many of them something was masked.
+    /// The number of messages with a masked secret.
     pub masked: usize,
 }
 
@@ -108,7 +107,7 @@ fn write(
 }
 
 impl StoredPreamble {
-    /// What stood before the messages of a session: as sent with the last call that tells, else as it was imported.
+    /// Returns the preamble of a session: as sent with the last call that has one, or else as imported.
     pub fn last(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Option<StoredPreamble>> {
         let calls = store.calls(owner, &session.id)?;
         let mut id = calls.into_iter().rev().find_map(|call| call.call.preamble);
@@ -128,7 +127,7 @@ fn list_of(messages: &[String]) -> String {
     }
 }
 
-/// The body of a request in the session's wire.
+/// Returns a request body in the session's wire format.
 fn body_of(session: &Session, mut messages: Vec<String>, preamble: &StoredPreamble) -> String {
     let mut members: Vec<(String, String)> = Vec::new();
     if let Some(model) = &session.model {
@@ -137,7 +136,7 @@ fn body_of(session: &Session, mut messages: Vec<String>, preamble: &StoredPreamb
     let (system, list) = match session.wire_format {
         WireFormat::Anthropic => ("system", "messages"),
         WireFormat::Responses => ("instructions", "input"),
-        // The chat wire has its instructions among the messages.
+        // In the chat format, the system prompt is among the messages.
         WireFormat::Chat => ("", "messages"),
     };
     match (&preamble.system, system) {
@@ -162,7 +161,7 @@ fn body_of(session: &Session, mut messages: Vec<String>, preamble: &StoredPreamb
     format!("{{\n{}\n}}\n", members.join(",\n"))
 }
 
-/// Instructions, a JSON string or a list of blocks, as a message of the chat wire.
+/// Returns a system prompt, a JSON string or a list of blocks, as a message of the chat format.
 fn system_message(instructions: &str) -> String {
     match serde_json::from_str::<&RawValue>(instructions) {
         Ok(value) => format!("{{\"role\":\"system\",\"content\":{}}}", value.get()),
@@ -170,7 +169,7 @@ fn system_message(instructions: &str) -> String {
     }
 }
 
-/// Masks secrets in JSON texts; a secret that a name betrays in one place is masked in all. Returns how many changed.
+/// Masks secrets in JSON texts; a secret that a name reveals in one place is masked everywhere. Returns how many texts changed.
 fn mask_all(redactor: &Redactor, texts: Vec<&mut String>) -> usize {
     let mut secrets = Vec::new();
     for text in &texts {
@@ -209,7 +208,7 @@ fn collect_secrets(redactor: &Redactor, json: &str, secrets: &mut Vec<String>) {
     }
 }
 
-/// JSON with the secrets in its strings masked, and those that the names of its members betray.
+/// Masks secrets in the strings of JSON, including those indicated by the names of members.
 fn masked_json<'t>(redactor: &Redactor, json: &'t str, depth: usize) -> Cow<'t, str> {
     let mut out = String::new();
     let mut copied_to = 0;
@@ -234,14 +233,14 @@ fn masked_json<'t>(redactor: &Redactor, json: &'t str, depth: usize) -> Cow<'t, 
         out.push_str(json.get(copied_to..).unwrap_or_default());
         Cow::Owned(out)
     };
-    // A member's name may say that its value is a secret; only the text around a string shows that.
+    // A member's name may indicate that its value is a secret, which only the text around a string shows.
     match redactor.redact(&by_string) {
         Cow::Owned(whole) if is_json(&whole) => Cow::Owned(whole),
         _ => by_string,
     }
 }
 
-/// The text of a string, masked; if it is JSON itself, as JSON.
+/// Masks the text of a string; JSON in it is masked as JSON.
 fn masked_string<'t>(redactor: &Redactor, text: &'t str, depth: usize) -> Cow<'t, str> {
     let looks_like_json = text.trim_start().starts_with(['{', '[']);
     if looks_like_json && depth < DEEPEST_NESTING && is_json(text) {
@@ -255,7 +254,7 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// The insides of the strings of valid JSON, and whether each is the name of a member.
+/// Returns the insides of all strings in valid JSON, and whether each is the name of a member.
 fn strings_of(json: &str) -> Vec<(std::ops::Range<usize>, bool)> {
     let bytes = json.as_bytes();
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Exports: bytes as they came, bodies of every wire, masking that keeps JSON valid.
+//! Tests of exports: unchanged bytes, bodies in every wire format, masking that preserves valid JSON.
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -164,10 +164,10 @@ fn masked(json: &str) -> (String, usize) {
 fn secrets_are_masked_in_every_string() {
     let cases = [
         format!(r#"{{"role":"user","content":"use {TOKEN}"}}"#),
-        // Behind an escape, where the letter of the escape stands right before it.
+        // Directly after the letter of an escape.
         format!(r#"{{"role":"user","content":"first\n{TOKEN}\tlast"}}"#),
         format!(r#"{{"role":"user","content":"\u0022{TOKEN}\u0022"}}"#),
-        // In the arguments of a call, JSON inside a string, once and twice.
+        // JSON inside a string, in the arguments of a call, escaped once and twice.
         format!(
             r#"{{"role":"assistant","tool_calls":[{{"function":{{"arguments":"{{\"t\":\"{TOKEN}\"}}"}}}}]}}"#
         ),

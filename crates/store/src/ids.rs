@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Milliseconds since 1970, as passed in by the caller. Shown to people; never used for order.
+/// Milliseconds since 1970, passed in by the caller. Shown to users; never used for ordering.
 pub type Millis = i64;
 
 /// The name of a session: date, time (UTC) and random hexadecimal digits, such as `20261115_093000_a1b2c3`.
@@ -13,12 +13,12 @@ pub type Millis = i64;
 #[serde(transparent)]
 pub struct SessionId(String);
 
-/// Who opens a session, which decides how many random digits its id has.
+/// The opener of a session, which determines the number of random digits in its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdLength {
-    /// A person's own commands: six digits.
+    /// A user's own commands: six digits.
     Local,
-    /// The gateway, which opens many in a second: eight digits.
+    /// The gateway, which opens many sessions per second: eight digits.
     Gateway,
 }
 
@@ -41,7 +41,7 @@ impl SessionId {
         })
     }
 
-    /// An id as it stands in a record or was typed; not checked against any record.
+    /// Creates an id from recorded or typed text, unchecked.
     #[must_use]
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -60,7 +60,7 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// Whose a session is. Every question to the record is asked in an owner's name and sees only what is theirs.
+/// The owner of a session. Every query is made for an owner and sees only that owner's data.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Owner(String);
@@ -69,7 +69,7 @@ impl Owner {
     /// The owner of everything on a machine with one user.
     pub const LOCAL: &'static str = "local";
 
-    /// An owner by name.
+    /// Creates an owner by name.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self(name.into())

@@ -1,7 +1,7 @@
 //! Imports the histories of other programs into the record: Claude Code, Codex, Hermes, and plain transcripts.
 //!
-//! Importing again adds only what is new. A bad file does not prevent reading the others, and an interrupted import
-//! keeps what it recorded. Nothing is redacted: the record is complete. The files are never written to.
+//! Importing again adds only new data. A bad file does not prevent reading the others, and an interrupted import has recorded everything up
+//! to that point. Nothing is redacted: the record is complete. The files are never changed.
 //!
 //! Not for: finding the home directory (the caller passes it), or showing progress (the caller receives it).
 
@@ -40,20 +40,20 @@ use recorder::Recorder;
 
 pub use report::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport};
 
-/// Brings histories into a record.
+/// Imports histories into a record.
 pub struct Importer<'a> {
     recorder: Recorder<'a>,
     find_summary: FindSummary,
     now_ms: Option<Millis>,
 }
 
-/// Why a file was not read to its end.
+/// Why a file was not read completely.
 enum ImportFailure {
-    /// It lies with the file: the next one may be better.
+    /// The file is bad; the next one may be fine.
     File(String),
-    /// There is nothing in it.
+    /// The file has no conversation.
     Nothing(String),
-    /// It lies with the record: nothing more can be written.
+    /// The record failed: nothing more can be written.
     Record(StoreError),
 }
 
@@ -71,8 +71,8 @@ impl From<StoreError> for ImportFailure {
 }
 
 impl<'a> Importer<'a> {
-    /// An importer that writes in an owner's name. `new_id` makes ids of sessions that began at a time. `find_summary`
-    /// returns the document of the summary that a message is; Hermes records its summaries as plain messages.
+    /// Creates an importer for an owner. `new_id` creates ids of sessions from their start time. `find_summary` returns the document of a
+    /// message that is a summary; Hermes records its summaries as plain messages.
     pub fn new(
         store: &'a dyn Store,
         owner: Owner,
@@ -90,15 +90,15 @@ impl<'a> Importer<'a> {
         self
     }
 
-    /// Tells what time it is. Answers that are being written right now are then left for the next import.
+    /// Sets the current time. Answers that are still being written are then left for the next import.
     #[must_use]
     pub fn at(mut self, now_ms: Millis) -> Self {
         self.now_ms = Some(now_ms);
         self
     }
 
-    /// Imports a file, or the files below a folder, and adds to `report` what was done. Fails only if the record cannot
-    /// be written; `report` then tells what was done before.
+    /// Imports a file, or the files below a folder, and adds the results to `report`. Fails only if the record cannot be written; `report`
+    /// then has the results up to that point.
     pub fn import_path(
         &mut self,
         path: &Path,
@@ -185,11 +185,11 @@ impl<'a> Importer<'a> {
                 (run.on_event)(ImportEvent::Recorded { conversations: index + 1, of });
             }
         }
-        // Told once what stands before it is recorded.
+        // Reported after everything before it was recorded.
         break_off.map_or(Ok(()), |how| Err(ImportFailure::File(how)))
     }
 
-    /// Imports first what a conversation hangs on or was copied from, if that is among the files.
+    /// Imports first the conversations on which this one depends, if they are among the files.
     fn import_related(
         &mut self,
         foreign: &ForeignConversation,
@@ -235,7 +235,7 @@ impl<'a> Importer<'a> {
         mut foreign: ForeignConversation,
         file: &mut FileReport,
     ) -> std::result::Result<(), ImportFailure> {
-        // A transcript of no program in particular is written as a whole: nobody is adding to it.
+        // A plain transcript is complete: no program appends to it.
         if foreign.program != plain::PROGRAM {
             file.counts.held_back += foreign.hold_back_open_answer(self.now_ms) as u64;
         }
@@ -249,7 +249,7 @@ impl<'a> Importer<'a> {
 /// One run over the files of a path.
 struct ImportRun<'a> {
     listed: &'a [ListedFile],
-    /// Files that were begun, by their number.
+    /// The numbers of files that were started.
     begun: HashSet<usize>,
     report: &'a mut ImportReport,
     on_event: &'a mut dyn FnMut(ImportEvent<'_>),
@@ -277,14 +277,14 @@ fn conversations_of(
     }
 }
 
-/// Whether a note tells of something that does not get into the record; compactions and sub-agents do.
+/// Whether a note concerns something that is not recorded; compactions and sub-agents are.
 fn is_lost(note: &Note) -> bool {
     note.text != Note::COMPACTION && !note.text.starts_with(Note::SUB_AGENTS)
 }
 
 enum DecodedFile {
     One(Box<Transcript>),
-    /// Documents of one conversation each.
+    /// Documents with one conversation each.
     Several(Vec<String>),
 }
 
@@ -299,7 +299,7 @@ fn decoded(bytes: Vec<u8>) -> std::result::Result<DecodedFile, ImportFailure> {
     }
 }
 
-/// The conversations of a collection, an array or one a line, as documents of their own.
+/// Splits a collection, an array or lines, into documents with one conversation each.
 fn parts_of(bytes: &[u8]) -> Vec<String> {
     match serde_json::from_slice::<Vec<&RawValue>>(bytes) {
         Ok(elements) => elements.into_iter().map(|element| element.get().to_owned()).collect(),
@@ -310,7 +310,7 @@ fn parts_of(bytes: &[u8]) -> Vec<String> {
     }
 }
 
-/// An error in one line, with what it came from.
+/// Formats an error and its causes in one line.
 fn reason_of(error: &dyn std::error::Error) -> String {
     let mut reason = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! Files of an import: transcripts of no program, collections, what is broken, what is told.
+//! Tests of imported files: plain transcripts, collections, damaged files, and reports.
 
 use std::fs;
 use std::io::Write as _;
@@ -140,7 +140,7 @@ fn a_folder_that_cannot_be_looked_into_does_not_keep_the_others_out() {
     symlink("nowhere", world.path("a/gone.json")).unwrap();
     symlink(world.folder.path(), world.path("a/round")).unwrap();
     fs::set_permissions(shut, fs::Permissions::from_mode(0o000)).unwrap();
-    // Whoever may do everything may also look into that folder.
+    // A user with all rights can read that folder too.
     let is_shut = fs::read_dir(shut).is_err();
     let folder = world.folder.path().to_owned();
     let report = world.import(&folder);

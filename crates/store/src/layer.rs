@@ -1,8 +1,6 @@
-//! Stores that pass every call to another store: they count, time, refuse or delay calls without repeating the whole
-//! [`Store`] trait.
+//! Stores that forward every call to another store: they count, time, refuse or delay calls without repeating the whole [`Store`] trait.
 //!
-//! Implement [`StoreLayer`] and the type is a [`Store`]. Not for: changing arguments or results; such a store implements
-//! [`Store`] itself.
+//! Implement [`StoreLayer`] and the type is a [`Store`]. Not for: changing arguments or results; such a store implements [`Store`] itself.
 
 use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
 use crate::call::{
@@ -32,20 +30,20 @@ pub struct StoreMethod {
 
 /// A store in front of another one.
 pub trait StoreLayer: Send + Sync {
-    /// The store that does the work.
+    /// The inner store.
     type Inner: Store + ?Sized;
 
-    /// Runs one call. Most layers call `run` with the inner store once, before or after their own work; one that
-    /// returns an error without calling it refuses the call.
+    /// Runs one call. Most layers call `run` with the inner store once, before or after their own work; one that returns an error without
+    /// calling it refuses the call.
     fn around<T>(&self, method: StoreMethod, run: impl FnOnce(&Self::Inner) -> Result<T>) -> Result<T>;
 
-    /// Called after calls were recorded, with all that were passed in. Does nothing unless implemented.
+    /// Called after calls were recorded, with all that were passed in. The default does nothing.
     fn calls_recorded(&self, calls: &[NewCall]) {
         let _ = calls;
     }
 }
 
-/// Methods that are passed on as they are, each marked as reading or writing.
+/// Methods that are forwarded unchanged, each marked as reading or writing.
 macro_rules! pass_on {
     ($($access:ident fn $name:ident(&self $(, $argument:ident: $kind:ty)*) -> $result:ty;)*) => {
         $(fn $name(&self $(, $argument: $kind)*) -> $result {

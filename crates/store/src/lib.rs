@@ -1,9 +1,8 @@
 //! The durable record: every message, stored once and searchable. What a model is sent is a view of it.
 //!
-//! [`Store`] is the interface. [`SqliteStore`] keeps the record in one database file with a folder of artifacts beside it,
-//! or in memory; [`MemoryStore`] is a small store without SQLite and without search, for embedding and tests. Types are
-//! plain: nothing here knows a terminal, a home directory, the environment or the clock; times and random numbers are passed
-//! in.
+//! [`Store`] is the interface. [`SqliteStore`] stores the record in one database file with a folder of artifacts beside it, or in memory;
+//! [`MemoryStore`] is a small store without SQLite and without search, for embedding and tests. Types are plain: nothing here accesses a
+//! terminal, a home directory, the environment or the clock; times and random numbers are passed in.
 //!
 //! For the command, the gateway, and programs that embed sessions.
 //!

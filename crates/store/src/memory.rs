@@ -37,26 +37,26 @@ use crate::views::summary::{Continuation, MessageRun, Summary, SummaryId, ViewSe
 
 use state::MemoryState;
 
-/// A record that lives as long as it is held.
+/// A record in memory, which is lost when dropped.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     state: RwLock<MemoryState>,
 }
 
 impl MemoryStore {
-    /// An empty record.
+    /// Creates an empty record.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Searches by reading every text: what the index of the other stores is compared with.
+    /// Searches by reading every text, as the reference for the indexed search of the other stores.
     #[cfg(test)]
     pub(crate) fn scan(&self, owner: &Owner, query: &SearchQuery) -> Result<SearchAnswer> {
         self.read().search(owner, query)
     }
 
-    // A panic elsewhere does not make the record unreadable: every change is checked before anything is touched.
+    // Every change is checked before anything is modified, so the data is usable after a panic elsewhere.
     fn read(&self) -> RwLockReadGuard<'_, MemoryState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! A message of the record: the bytes in which it arrived, and its metadata.
+//! A message of the record: its original bytes and its metadata.
 
 use std::collections::HashMap;
 
@@ -6,59 +6,59 @@ use throughline_transcript::{ContentHash, Message, Part, Role, SharedText, decod
 
 use crate::ids::{Millis, SessionId};
 
-/// A message to be appended.
+/// A message to append.
 #[derive(Clone, Debug)]
 pub struct NewMessage {
     /// The message.
     pub message: Message,
-    /// Its size.
+    /// Its tokens.
     pub tokens: u64,
-    /// When it was said.
+    /// Its time.
     pub at_ms: Millis,
-    /// Tools it calls or answers for, so that it can be found by them.
+    /// The tools it calls or whose results it has, for searching.
     pub tools: Vec<String>,
-    /// What the model is shown in its place, when that is not the message itself. Sent once, it never changes.
+    /// The form in which the model is shown it, if different. It never changes once it was sent.
     pub rendition: Option<StoredRendition>,
 }
 
-/// The bytes that stand for a message in a view.
+/// The bytes that represent a message in a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRendition {
     /// What was changed: `pruned`, `trimmed`, `image_label`, `noted`, `mended`, or `artifact`.
     pub kinds: Vec<String>,
-    /// The JSON that is sent.
+    /// The JSON as sent.
     pub json: String,
-    /// Its size.
+    /// Its tokens.
     pub tokens: u64,
 }
 
-/// A message as recorded.
+/// A recorded message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredMessage {
-    /// Its place in the order in which messages arrived, over everything.
+    /// Its position in the order of arrival of all messages.
     pub id: u64,
     /// The session it was appended to.
     pub session: SessionId,
-    /// Its place in the conversation.
+    /// Its position in the conversation.
     pub seq: u64,
-    /// Who it speaks for.
+    /// The role.
     pub role: Role,
-    /// When it was said.
+    /// Its time.
     pub at_ms: Millis,
-    /// Its size.
+    /// Its tokens.
     pub tokens: u64,
     /// Hash of its bytes.
     pub hash: ContentHash,
-    /// Written by a program in the user's name.
+    /// Whether a program wrote it with the user's role.
     pub machine_written: bool,
-    /// Tools it calls or answers for.
+    /// The tools it calls or whose results it has.
     pub tools: Vec<String>,
-    /// The bytes it arrived as.
+    /// The original bytes.
     pub json: SharedText,
 }
 
-/// Who really speaks in a message: some wires send the results of tools in the user's name. A person's words beside
-/// results make it the person's.
+/// Returns the actual author of a message: some wire formats send tool results with the user's role. A person's text beside results makes
+/// it the person's.
 pub(crate) fn speaks_as(message: &Message) -> Role {
     match message.role() {
         Role::User if message.has_results() && !message.is_human() => Role::Tool,
@@ -67,12 +67,12 @@ pub(crate) fn speaks_as(message: &Message) -> Role {
 }
 
 impl StoredMessage {
-    /// Who really speaks in it.
+    /// Returns its actual author.
     pub(crate) fn speaker(&self) -> Role {
         self.decode().map_or(self.role, |message| speaks_as(&message))
     }
 
-    /// The message, read again from its bytes. `None` only where the bytes are no message, which is damage.
+    /// Decodes the message from its bytes. `None` only if the bytes are damaged.
     #[must_use]
     pub fn decode(&self) -> Option<Message> {
         let message = decode_message(self.json.clone())?;
@@ -80,43 +80,42 @@ impl StoredMessage {
     }
 }
 
-/// A message without its bytes: enough to lay out a conversation and to add up what a call sent.
+/// A message without its bytes: enough for the structure of a conversation and the size of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageHead {
-    /// Its place in the conversation.
+    /// Its position in the conversation.
     pub seq: u64,
-    /// Who really speaks in it: results of tools count as the tool's, whatever the wire calls them.
+    /// Its actual author: tool results count as the tool's, whatever their role in the wire format.
     pub speaker: Role,
-    /// Its size.
+    /// Its tokens.
     pub tokens: u64,
-    /// When it was said.
+    /// Its time.
     pub at_ms: Millis,
 }
 
-/// Where appended messages went.
+/// The positions of appended messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppendRange {
-    /// Place of the first.
+    /// The position of the first.
     pub first_seq: u64,
-    /// Place after the last.
+    /// The position after the last.
     pub next_seq: u64,
 }
 
-/// Names of tools by the ids of their calls: results name only the call they answer. Kept beside a conversation while
-/// it is appended to.
+/// The names of tools by the ids of their calls, because results name only the call. Held while a conversation is appended to.
 #[derive(Clone, Debug, Default)]
 pub struct CallNames {
     names: HashMap<String, String>,
 }
 
 impl CallNames {
-    /// The tool that a call used.
+    /// Returns the tool of a call.
     #[must_use]
     pub fn name(&self, call_id: &str) -> Option<&str> {
         self.names.get(call_id).map(String::as_str)
     }
 
-    /// Tools that a message calls or answers for, each once, in order; remembers the calls for the results to come.
+    /// Returns the tools that a message calls or whose results it has, each once, in order; stores the calls for later results.
     pub fn tools_of(&mut self, message: &Message) -> Vec<String> {
         let json = message.json();
         let mut tools: Vec<String> = Vec::new();

@@ -12,37 +12,37 @@ use crate::artifacts::extract::{EscapeStyle, artifact_texts};
 use crate::artifacts::folder::ArtifactFile;
 use crate::error::{Result, StoreError};
 
-/// The JSON as it is.
+/// The JSON, unchanged.
 const PLAIN: i64 = 0;
 /// One zstd frame of the JSON.
 const COMPRESSED: i64 = 1;
-/// A list of places, then the JSON without the texts of its artifacts.
+/// A list of positions, then the JSON without the texts of its artifacts.
 const SPLICED: i64 = 2;
 /// The same, with the JSON compressed.
 const SPLICED_COMPRESSED: i64 = 3;
 
-/// Shorter bodies gain too little to be worth the time.
+/// Compressing shorter bodies saves too little.
 const COMPRESS_FROM_BYTES: usize = 1024;
 const COMPRESSION_LEVEL: i32 = 3;
-/// No body is larger: offsets inside a message have 32 bits.
+/// The maximum size of a body: offsets inside a message have 32 bits.
 const MAX_BODY_BYTES: usize = u32::MAX as usize;
 
-/// Where the texts of artifacts are.
+/// Access to the texts of artifacts.
 pub(crate) trait ArtifactTexts {
     /// Stores a text, unless it is stored already.
     fn put(&self, text: &str) -> Result<(ArtifactId, ArtifactFile)>;
-    /// A whole text.
+    /// Returns a whole text.
     fn text(&self, id: &ArtifactId) -> Result<String>;
 }
 
 /// A message ready to be written.
 #[derive(Debug)]
 pub(crate) struct PackedBody<'a> {
-    /// How `bytes` are to be read.
+    /// The coding of `bytes`.
     pub(crate) coding: i64,
-    /// The column.
+    /// The value of the column.
     pub(crate) bytes: Cow<'a, [u8]>,
-    /// Texts that were put into the folder; the row refers to them.
+    /// Texts that were stored as artifacts; the row refers to them.
     pub(crate) artifacts: Vec<PackedArtifact<'a>>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct PackedBody<'a> {
 pub(crate) struct PackedArtifact<'a> {
     /// Its name.
     pub(crate) id: ArtifactId,
-    /// What it says.
+    /// The text.
     pub(crate) text: Cow<'a, str>,
     /// Its file.
     pub(crate) file: ArtifactFile,
@@ -59,20 +59,20 @@ pub(crate) struct PackedArtifact<'a> {
 
 /// A body without the texts of its artifacts.
 pub(crate) struct Skeleton<'a> {
-    /// The JSON, with empty strings where those texts stand.
+    /// The JSON, with empty strings in place of those texts.
     pub(crate) json: Cow<'a, str>,
     places: Vec<TextSlot>,
 }
 
 struct TextSlot {
-    /// Where in the skeleton the text goes.
+    /// The offset of the text in the skeleton.
     at: usize,
     style: EscapeStyle,
     id: ArtifactId,
 }
 
-/// Makes the body of a message. Texts that become artifacts are in the folder when this returns; call it inside the
-/// transaction that writes the row, so that no clean-up removes them in between.
+/// Encodes the body of a message. Texts that become artifacts are stored when this returns; call it inside the transaction that writes the
+/// row, so that no clean-up removes them in between.
 pub(crate) fn pack<'a>(message: &'a Message, artifacts: &dyn ArtifactTexts) -> Result<PackedBody<'a>> {
     let json = message.json();
     let texts = artifact_texts(message);
@@ -111,7 +111,7 @@ pub(crate) fn pack<'a>(message: &'a Message, artifacts: &dyn ArtifactTexts) -> R
     Ok(PackedBody { coding, bytes: Cow::Owned(bytes), artifacts: packed })
 }
 
-/// The JSON of a message from its row.
+/// Decodes the JSON of a message from its row.
 pub(crate) fn unpack(coding: i64, bytes: &[u8], artifacts: &dyn ArtifactTexts) -> Result<String> {
     let skeleton = unpack_skeleton(coding, bytes)?;
     if skeleton.places.is_empty() {
@@ -128,7 +128,7 @@ pub(crate) fn unpack(coding: i64, bytes: &[u8], artifacts: &dyn ArtifactTexts) -
     Ok(json)
 }
 
-/// The artifacts whose texts a row is without.
+/// Returns the artifacts whose texts were cut out of a row.
 #[cfg(feature = "postgres")]
 pub(crate) fn artifacts_of(coding: i64, bytes: &[u8]) -> Vec<ArtifactId> {
     match coding {
@@ -140,7 +140,7 @@ pub(crate) fn artifacts_of(coding: i64, bytes: &[u8]) -> Vec<ArtifactId> {
     }
 }
 
-/// The JSON of a message without the texts that are kept as artifacts: enough to search what its own row was indexed by.
+/// Decodes the JSON of a message without the texts stored as artifacts: enough for searching what its own row was indexed by.
 pub(crate) fn unpack_skeleton(coding: i64, bytes: &[u8]) -> Result<Skeleton<'_>> {
     let (places, rest) = match coding {
         SPLICED | SPLICED_COMPRESSED => decode_places(bytes).ok_or_else(not_a_body)?,
@@ -187,12 +187,12 @@ fn decode_places(bytes: &[u8]) -> Option<(Vec<TextSlot>, &[u8])> {
 }
 
 thread_local! {
-    /// Setting up a compressor costs more than compressing a message does.
+    /// Creating a compressor costs more than compressing a message.
     static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
     static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// The compressed form, if it is smaller by an eighth at least.
+/// Returns the compressed form, if it is smaller by at least an eighth.
 fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     if bytes.len() < COMPRESS_FROM_BYTES {
         return None;

@@ -25,7 +25,7 @@ fn result_message(raw_text: &str) -> Message {
     ))
 }
 
-/// Packs and unpacks; gives the coding and the number of artifacts.
+/// Packs and unpacks a message; returns the coding and the number of artifacts.
 fn there_and_back(message: &Message, folder: &ArtifactFiles) -> (i64, usize) {
     let packed = pack(message, folder).unwrap();
     assert_eq!(unpack(packed.coding, &packed.bytes, folder).unwrap(), message.json());
@@ -56,7 +56,7 @@ fn a_large_result_is_cut_out_whichever_way_it_was_escaped() {
         assert!(unpack_skeleton(packed.coding, &packed.bytes).unwrap().json.contains(r#""content":"""#));
         assert_eq!(unpack(packed.coding, &packed.bytes, &folder).unwrap(), message.json());
     }
-    // Both say the same, so there is one file.
+    // Both have the same text, so there is one file.
     assert_eq!(folder.list().unwrap().artifacts.len(), 1);
 }
 

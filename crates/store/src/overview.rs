@@ -7,23 +7,23 @@ use crate::error::Result;
 use crate::ids::Owner;
 use crate::store::Store;
 
-/// Calls added up.
+/// Totals of calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct UsageOverview {
     /// All of them.
     pub total: UsageTotal,
     /// By model.
     pub by_model: Vec<UsageTotal>,
-    /// By what they were for.
+    /// By task.
     pub by_task: Vec<UsageTotal>,
     /// By the program of their session.
     pub by_program: Vec<UsageTotal>,
-    /// By why the provider's cache was not read. Calls that read it, and calls without figures, are not counted.
+    /// By the reason why the provider's cache was not read. Calls that read it, and calls without figures, are not counted.
     pub by_cache_miss: Vec<UsageTotal>,
 }
 
 impl UsageOverview {
-    /// Adds up the calls that fit.
+    /// Returns the totals of the calls that match a filter.
     pub fn of(store: &dyn Store, owner: &Owner, filter: &CallFilter) -> Result<Self> {
         let by = |by| store.usage(owner, filter, by);
         Ok(Self {
@@ -37,7 +37,7 @@ impl UsageOverview {
 }
 
 impl UsageTotal {
-    /// The groups of calls that missed the cache, the most tokens first.
+    /// Returns the groups of calls that missed the cache, those with the most tokens first.
     #[must_use]
     pub fn largest_misses(mut groups: Vec<UsageTotal>) -> Vec<UsageTotal> {
         groups.retain(|group| !group.group.is_empty());

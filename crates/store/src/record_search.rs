@@ -1,5 +1,5 @@
-//! Searches the record: the index proposes texts, newest first; the texts are verified; the best are returned. After
-//! texts with all words of a query come passages with some of them, by rank.
+//! Searches the record: the index proposes texts, newest first; the texts are verified; the best are returned. Texts with all words of a
+//! query are followed by passages with some of them, by rank.
 //!
 //! The work is bounded for every query. If the bound is reached, the newest texts were searched, and the result says so.
 
@@ -32,18 +32,18 @@ use throughline_search::question::Question;
 use throughline_search::rank::best;
 use throughline_search::{MatchedWords, SearchMode};
 
-/// Words of a whole question at least, ...
+/// The minimum number of words in a full question, ...
 const MIN_WHOLE: usize = 4;
-/// ... and those of them that tell something.
+/// ... and of its significant words.
 const MIN_TELLING: usize = 3;
 
-/// The vector of a question, or why there is none.
+/// The vector of a question, or the reason why there is none.
 pub(crate) struct QuestionMeaning {
     pub(crate) model: String,
     pub(crate) vector: Result<QuestionVector, String>,
 }
 
-/// Answers a question of an owner.
+/// Runs a search for an owner.
 pub(crate) fn search<S: SearchSource>(
     source: &S,
     query: &SearchQuery,
@@ -53,7 +53,7 @@ pub(crate) fn search<S: SearchSource>(
     let mut scope = SearchScope::new(source, query)?;
     // Only a ranked search needs the stems of the words and their forms.
     let question = (query.mode == SearchMode::Words).then(|| Question::new(&query.text));
-    // Hardly any text has all words of a whole question: what its words are in is known first, and spares look-ups.
+    // Few texts have all words of a full question: the blocks of its words are known first, which saves lookups.
     let whole_question = question
         .as_ref()
         .filter(|question| parsed.wanted.len() >= MIN_WHOLE && question.len() >= MIN_TELLING);
@@ -106,7 +106,7 @@ pub(crate) fn search<S: SearchSource>(
     Ok(answer)
 }
 
-/// The blocks of messages that hold words of a question; `None` where everything is read instead.
+/// Returns the blocks of messages with words of a question; `None` if everything is read instead.
 fn question_blocks<S: SearchSource>(
     source: &S,
     scope: &SearchScope<'_, S>,

@@ -1,10 +1,9 @@
-//! The cost of calls, and what the same requests would have cost if the client had sent them directly.
+//! The cost of calls, and the cost of the same requests without Throughline.
 //!
-//! The record has every message as the client sent it and every view that was sent, so the difference in tokens of each
-//! request is known. What was paid is what the provider reported. What the client would have paid is an estimate: the
-//! same prompt plus those tokens, read from the provider's cache as far as the previous request reaches and written from
-//! there on; not read at all if that request missed the cache for a reason of the client's own. A request that would not
-//! have fit the window is counted with the size of the window.
+//! The record has every message as the client sent it and every view that was sent, so the difference in tokens of each request is known.
+//! The amount paid follows from the provider's reports. The client's own cost is an estimate: the same prompt plus those tokens, read from
+//! the provider's cache as far as the previous request reaches and written from there on; not read at all if that request missed the cache
+//! for a reason on the client's side. A request that would have exceeded the window is counted with the size of the window.
 //!
 //! Not for: future savings (`throughline-replay`).
 
@@ -20,46 +19,46 @@ use crate::sessions::session::SessionFilter;
 use crate::store::Store;
 use crate::views::item::ViewMessage;
 
-/// Calls that only a compaction makes.
+/// The task of calls that only compactions make.
 const NOTES_TASK: &str = "compression";
 /// The name of a rendition that replaces a result whose whole text is an artifact.
 const SHORTENED: &str = "artifact";
-/// How long a prompt stays cached that was not marked for an hour.
+/// The cache lifetime of a prompt that was not marked for an hour.
 const USUAL_CACHE_MS: Millis = 5 * 60 * 1_000;
-/// The same where it was.
+/// The cache lifetime of a prompt that was.
 const HOUR_CACHE_MS: Millis = 60 * 60 * 1_000;
-/// A reason for a miss that a change of ours has too.
+/// A reason for a miss that changes by Throughline cause too.
 const OWN_MISS: &str = "messages changed";
 
-/// What was paid and what was saved, for calls that have something in common.
+/// The cost and savings of a group of calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SavingsTotal {
-    /// What they have in common; empty for everything.
+    /// The common value of the group; empty for everything.
     pub group: String,
-    /// Calls, those for notes included.
+    /// Number of calls, including those for notes.
     pub calls: u64,
-    /// What was paid, in millionths of a dollar.
+    /// The amount paid, in millionths of a dollar.
     pub paid_micro_usd: u64,
-    /// What the same requests would have cost directly, by estimate.
+    /// The estimated cost of the same requests without Throughline.
     pub direct_micro_usd: u64,
-    /// Part of the difference that compactions saved; less than nothing where they cost more.
+    /// The part saved by compactions; negative if they cost more.
     pub compaction_micro_usd: i64,
-    /// Part that shortened tool results saved.
+    /// The part saved by shortened tool results.
     pub tool_results_micro_usd: i64,
-    /// Part that was paid for notes by a model.
+    /// The part paid for notes by a model.
     pub notes_micro_usd: i64,
     /// Prompt tokens that were not sent.
     pub tokens_left_out: u64,
-    /// Calls whose direct cost had to be estimated; of the others it is what was paid.
+    /// Number of calls whose cost without Throughline was estimated; for the others it is the amount paid.
     pub estimated: u64,
-    /// Calls that would not have fit the window.
+    /// Number of calls that would have exceeded the window.
     pub beyond_window: u64,
-    /// Calls without a price, which are in none of the amounts.
+    /// Number of calls without a price, which are in none of the amounts.
     pub unpriced: u64,
 }
 
 impl SavingsTotal {
-    /// What was saved, in millionths of a dollar.
+    /// Returns the amount saved, in millionths of a dollar.
     #[must_use]
     pub fn saved_micro_usd(&self) -> i64 {
         signed(self.direct_micro_usd) - signed(self.paid_micro_usd)
@@ -89,10 +88,10 @@ impl SavingsTotal {
     }
 }
 
-/// What was paid and saved, in the ways people ask for.
+/// Cost and savings in several groupings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Savings {
-    /// Everything.
+    /// The total.
     pub total: SavingsTotal,
     /// By day, in UTC.
     pub by_day: Vec<SavingsTotal>,
@@ -100,12 +99,12 @@ pub struct Savings {
     pub by_model: Vec<SavingsTotal>,
     /// By the program of the conversation.
     pub by_program: Vec<SavingsTotal>,
-    /// By the name of the access token the calls were made for; the group without a name is calls that needed none.
+    /// By the name of the access token; the group without a name is calls without one.
     pub by_access_token: Vec<SavingsTotal>,
 }
 
 impl Savings {
-    /// Adds up the calls that fit.
+    /// Returns the totals of the calls that match a filter.
     pub fn of(store: &dyn Store, owner: &Owner, filter: &CallFilter, catalogue: &Catalogue) -> Result<Self> {
         let mut groups: [BTreeMap<String, SavingsTotal>; 4] = Default::default();
         let mut savings = Self::default();
@@ -147,14 +146,14 @@ impl Savings {
     }
 }
 
-/// Tokens of a request that the client said and that were not sent, by why.
+/// Tokens of the client's messages that a request left out, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct OmittedTokens {
     compacted: u64,
     shortened: u64,
 }
 
-/// One call with what it would have cost.
+/// A call with its cost without Throughline.
 struct CallSavings {
     at_ms: Millis,
     model: String,
@@ -168,17 +167,17 @@ struct CallSavings {
     is_beyond_window: bool,
 }
 
-/// A call with the sizes of what it sent.
+/// A call with the sizes of its messages.
 struct SizedCall {
     stored: StoredCall,
     program: String,
-    /// Messages as the client said them, and as they were sent, by the estimate in the record.
+    /// The client's messages, and the messages as sent, by the estimate in the record.
     said_tokens: u64,
     sent_tokens: u64,
     shortened_tokens: u64,
 }
 
-/// The calls of the conversation that a session belongs to, in order.
+/// Returns the calls of a session's conversation, in order.
 fn conversation(
     store: &dyn Store,
     owner: &Owner,
@@ -194,7 +193,7 @@ fn conversation(
 
 fn sized_calls(store: &dyn Store, owner: &Owner, member: &SessionId) -> Result<Vec<SizedCall>> {
     let chain = store.chain(owner, member)?;
-    // Tokens said up to each place of the conversation. The transcript of an older session ends where that session does.
+    // Cumulative tokens of the conversation by position. The transcript of an older session ends where that session does.
     let tip = chain.last().map_or(member, |last| &last.id);
     let mut said: Vec<(u64, u64)> = Vec::new();
     let mut sum = 0_u64;
@@ -208,13 +207,13 @@ fn sized_calls(store: &dyn Store, owner: &Owner, member: &SessionId) -> Result<V
     };
     let mut sized = Vec::new();
     for session in &chain {
-        // The store answers with the calls of the whole chain.
+        // The store returns the calls of the whole chain.
         let mut calls = store.calls(owner, &session.id)?;
         calls.retain(|stored| stored.session == session.id);
         if calls.is_empty() {
             continue;
         }
-        // What the view began with, and what each of its own messages added to it.
+        // The tokens of the view at its start, and those each of its own messages added.
         let (mut began, mut began_shortened) = (0_u64, 0_u64);
         let mut own: Vec<(u64, u64, u64)> = Vec::new();
         for item in store.view(owner, &session.id, None)? {
@@ -235,7 +234,7 @@ fn sized_calls(store: &dyn Store, owner: &Owner, member: &SessionId) -> Result<V
             }
         }
         own.sort_unstable();
-        // What was sent up to each of them, so that no call adds it up again.
+        // Cumulative sums, so that no call adds them up again.
         let (mut tokens, mut shortened) = (began, began_shortened);
         let mut sums: Vec<(u64, u64, u64)> = Vec::with_capacity(own.len());
         for (seq, more, less) in own {
@@ -264,13 +263,13 @@ fn sized_calls(store: &dyn Store, owner: &Owner, member: &SessionId) -> Result<V
     Ok(sized)
 }
 
-/// Tokens of the provider for a thousand of the estimate: the growth of its counts over the longest run of calls of one
-/// session, against the growth of the estimate.
+/// Tokens of the provider per thousand of the estimate: the growth of its counts over the longest run of calls of one session, relative to
+/// the growth of the estimate.
 #[derive(Clone, Copy)]
 struct Scale(u64);
 
 impl Scale {
-    /// Estimates are off by less than this in either direction; more is a change of something else.
+    /// Estimates are off by less than this in either direction; larger ratios have another cause.
     const RANGE: (u64, u64) = (500, 2_000);
 
     fn of(calls: &[SizedCall]) -> Self {
@@ -291,7 +290,7 @@ impl Scale {
     }
 }
 
-/// How the provider of a conversation caches, as its reports show.
+/// How the provider of a conversation caches, according to its reports.
 #[derive(Clone, Copy)]
 struct Caching {
     reads: bool,
@@ -312,14 +311,14 @@ impl Caching {
     }
 }
 
-/// The client's own request before this one.
+/// The client's own previous request.
 #[derive(Clone, Copy)]
 struct DirectPrompt {
     tokens: u64,
     at_ms: Millis,
 }
 
-/// Prices a call as the client would have made it.
+/// Computes the cost of a call as the client would have made it.
 fn direct(
     sized: &SizedCall,
     scale: Scale,
@@ -341,7 +340,7 @@ fn direct(
         let by = |provider| {
             catalogue.cost(&PricedCall { model, provider, at_ms, usage, cache_write_1h }).micro_usd
         };
-        // An upstream may have a name that is no seller's; what was paid was the price of the maker then.
+        // The name of an upstream may not be a seller's; then the amount paid was computed with the maker's price.
         by(&call.provider).or_else(|| call.cost_micro_usd.and_then(|_| by("")))
     };
     let mut made = CallSavings {
@@ -371,7 +370,7 @@ fn direct(
     let is_warm = |last: &DirectPrompt| call.at_ms.saturating_sub(last.at_ms) < caches.lifetime_ms;
     let read = match last.filter(is_warm) {
         Some(last) if caches.reads && !is_missed => last.tokens.min(tokens),
-        // What was not read of our request would not have been read of the client's either.
+        // Tokens that our request did not read from the cache would not have been read by the client's either.
         _ => call.usage.cache_read.min(tokens),
     };
     let rest = tokens - read;
@@ -383,7 +382,7 @@ fn direct(
     made
 }
 
-/// Tokens of a call that were written for an hour, as its provider reported them.
+/// Returns the cache writes of a call that last an hour, as its provider reported them.
 pub(crate) fn hour_writes(call: &NewCall) -> u64 {
     let raw = call.usage_raw.as_deref().unwrap_or_default();
     let value: serde_json::Value = serde_json::from_str(raw).unwrap_or_default();

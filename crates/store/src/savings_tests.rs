@@ -1,4 +1,4 @@
-//! A conversation of four calls, compacted after the second, with every sum by hand.
+//! Tests with a conversation of four calls, compacted after the second, with all figures computed by hand.
 
 use throughline_tokens::{Catalogue, Usage};
 use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
@@ -65,7 +65,7 @@ fn open(store: &MemoryStore) {
     store.open_session(new, None).unwrap();
 }
 
-/// Tokens by bucket: read, written; no answer, so that sums stay short.
+/// Tokens read and written; no answer, to keep the figures simple.
 fn usage(cache_read: u64, cache_write: u64) -> Usage {
     Usage { cache_read, cache_write, ..Usage::default() }
 }
@@ -74,7 +74,7 @@ fn savings(store: &MemoryStore) -> Savings {
     savings_of(store, "one")
 }
 
-/// Of the conversation with this session.
+/// Returns the savings of this session's conversation.
 fn savings_of(store: &MemoryStore, session: &str) -> Savings {
     let filter = CallFilter { chain_of: Some(id(session)), ..CallFilter::default() };
     Savings::of(store, &Owner::default(), &filter, &Catalogue::shipped()).unwrap()
@@ -122,7 +122,7 @@ fn a_compaction_saves_the_reading_and_costs_the_writing() {
     };
     store.continue_session(&owner, continuation).unwrap();
     store.append(&owner, &id("two"), vec![message(1_000, None), message(1_000, None)]).unwrap();
-    // 5,000 of fixed part are read, 6,000 written; then 1,000 more.
+    // 5,000 of the fixed part are read, 6,000 written; then 1,000 more.
     let calls = vec![call(3 * MINUTE, usage(5_000, 6_000), 3), call(4 * MINUTE, usage(11_000, 1_000), 4)];
     store.record_calls(&owner, &id("two"), calls).unwrap();
     let savings = savings(&store);
@@ -132,14 +132,14 @@ fn a_compaction_saves_the_reading_and_costs_the_writing() {
     // At 3 dollars a million, reads at a tenth, writes at one and a quarter:
     // directly the third call reads 85,000 and writes 1,000, the fourth reads 86,000 and writes 1,000;
     let direct = (85_000 + 86_000) * 3 / 10 + 2 * 1_000 * 3 * 5 / 4;
-    // as sent they read 5,000 and 11,000 and wrote 6,000 and 1,000.
+    // as sent, they read 5,000 and 11,000 and wrote 6,000 and 1,000.
     let paid = (5_000 + 11_000) * 3 / 10 + 7_000 * 3 * 5 / 4;
     assert_eq!(total.saved_micro_usd(), direct - paid);
     assert_eq!(total.compaction_micro_usd, direct - paid);
     assert_eq!(savings.by_program[0].group, "claude-code");
     assert_eq!(savings.by_model[0].saved_micro_usd(), total.saved_micro_usd());
     assert_eq!(savings.by_access_token[0].saved_micro_usd(), total.saved_micro_usd());
-    // Any session of the conversation names it.
+    // Any session of the conversation identifies it.
     assert_eq!(savings_of(&store, "two"), savings);
 }
 

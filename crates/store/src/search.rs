@@ -1,5 +1,5 @@
-//! Search requests, and the text of a message that is searched. How texts are found and ranked is in `throughline-search`;
-//! a search of a record is in `record_search`.
+//! Search requests, and the text of a message that is searched. Matching and ranking are in `throughline-search`; a search of a record is
+//! in `record_search`.
 
 pub(crate) mod request;
 #[cfg(feature = "sqlite")]

@@ -1,15 +1,15 @@
 //! The record in one SQLite database, with a folder of artifacts beside it.
 //!
-//! One connection writes, several read. Each reads a snapshot, so readers never wait for a writer. Other processes may
-//! have the same database open: writes take turns, and one that waits too long fails with an error that says so.
+//! There is one connection for writing and several for reading. Each reads a snapshot, so readers never wait for a writer. Other processes
+//! may have the same database open: writes take turns, and one that waits too long fails with an error that says so.
 //!
-//! Every write is one transaction. When it returns, it survives the death of the process at any point. Messages,
-//! artifacts and deletions also survive a loss of power: these writes wait for the disk. The others (continuations,
-//! calls, guards, locks) do not, which makes a continuation twenty times faster; they reach the disk with the next write
-//! that waits. The journal is in order, so a loss of power can remove only the latest of them, never a part of one.
+//! Every write is one transaction. When it returns, it survives the death of the process at any point. Messages, artifacts and deletions
+//! also survive a loss of power: these writes wait for the disk. The others (continuations, calls, guards, locks) do not, which makes a
+//! continuation twenty times faster; they reach the disk with the next write that waits. The journal is in order, so a loss of power can
+//! remove only the latest of them, never a part of one.
 //!
-//! Parts: `connection` opens files, `migrate` has the schema's versions, `error` the errors; the others each have the
-//! statements of one subject. Not for: rules about chains and views, which all implementations of the record share.
+//! Parts: `connection` opens files, `migrate` has the schema's versions, `error` the errors; the others each have the statements of one
+//! subject. Not for: rules about chains and views, which all implementations of the record share.
 
 mod artifacts;
 mod backup;
@@ -72,13 +72,13 @@ pub use doctor::{
 };
 pub use progress::StoreProgress;
 
-/// Of a longer question so many bytes are made a vector of: some hundred words.
+/// The maximum bytes of a question from which a vector is made: some hundred words.
 const MAX_EMBEDDED_BYTES: usize = 4 * 1024;
-/// Connections that are kept for the next reader.
+/// Number of idle connections that are reused for reading.
 const READERS_KEPT: usize = 4;
-/// Pages of the journal after which a heavy write takes them into the database.
+/// The number of journal pages after which a heavy write moves them to the database.
 const JOURNAL_PAGES: i64 = 2_000;
-/// As much for light writes: only when heavy ones have not come for long.
+/// The same for light writes: needed only if there was no heavy one for long.
 const JOURNAL_PAGES_AT_MOST: i64 = 16_000;
 
 /// The record in a database file.
@@ -87,38 +87,37 @@ pub struct SqliteStore {
     path: PathBuf,
     artifacts: ArtifactFiles,
     busy_timeout: Duration,
-    /// Closed before the writer: the last one to close takes the journal into the database, and a reader cannot.
+    /// Dropped before the writer: the last connection to close moves the journal to the database, which a reader cannot.
     readers: Mutex<Vec<Connection>>,
-    /// `None` when the record is only read.
+    /// `None` if the record is read-only.
     writer: Option<Mutex<WriteConnection>>,
     read_access: OpenMode,
     migration: Option<Migration>,
-    /// The file that was opened.
+    /// The identity of the opened file.
     file: Option<connection::FileId>,
-    /// For a store in memory: where its artifacts are. It has one connection, which reads and writes.
+    /// For a store in memory: the folder of its artifacts. It has one connection for reading and writing.
     temporary: Option<tempfile::TempDir>,
-    /// Makes vectors for search by meaning, where that is configured.
+    /// Makes vectors for search by meaning, if configured.
     embedder: OnceLock<Arc<dyn Embedder>>,
 }
 
-/// A record was of an older version when it was opened, and is not any more.
+/// A migration of a record from an older version when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migration {
-    /// The version it had.
+    /// The version before.
     pub from: i64,
-    /// The version it has.
+    /// The version after.
     pub to: i64,
-    /// Where it is kept as it was.
+    /// The backup of the earlier version.
     pub backup: PathBuf,
 }
 
-/// What a write carries.
+/// The kind of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Write {
-    /// Words, or anything else that cannot be made again: it waits for the disk, and moves the journal into the
-    /// database when that is due.
+    /// Messages, or other data that cannot be recreated: it waits for the disk, and moves the journal to the database if due.
     Heavy,
-    /// Something small with a waiting caller.
+    /// A small write with a waiting caller.
     Light,
 }
 
@@ -138,23 +137,22 @@ impl Write {
     }
 }
 
-/// The connection that writes.
+/// The connection for writing.
 #[derive(Debug)]
 struct WriteConnection {
     conn: Connection,
-    /// What the connection is set up for.
+    /// The kind of write that the connection is configured for.
     set_for: Option<Write>,
 }
 
 impl SqliteStore {
-    /// Opens the record at `path`, making it if it is not there and bringing it up to date if it is of an older version
-    /// (after a backup beside it, named by `now_ms`). Artifacts are in the folder `artifacts` beside it.
+    /// Opens the record at `path`, creating it if necessary and migrating an older version (after a backup beside it, named by `now_ms`).
+    /// Artifacts are in the folder `artifacts` beside it.
     pub fn open(path: &Path, now_ms: Millis) -> Result<Self> {
         Self::open_following(path, now_ms, &mut |_| ())
     }
 
-    /// As [`open`](Self::open), telling how far it is when the record has to be brought up to date, which may take a
-    /// minute for a million messages.
+    /// Like [`open`](Self::open), with progress reports during a migration, which may take a minute for a million messages.
     pub fn open_following(
         path: &Path,
         now_ms: Millis,
@@ -204,8 +202,8 @@ impl SqliteStore {
         })
     }
 
-    /// An empty store in memory, with everything a store in a file can do but backups and other processes. Its artifacts
-    /// are in a temporary folder. All of it is gone when the store is dropped.
+    /// Creates an empty store in memory, with all functions of a store in a file except backups and other processes. Its artifacts are in a
+    /// temporary folder. Everything is lost when the store is dropped.
     pub fn in_memory() -> Result<Self> {
         let path = Path::new(connection::IN_MEMORY);
         let folder = tempfile::tempdir()
@@ -232,7 +230,7 @@ impl SqliteStore {
         })
     }
 
-    /// Opens the record at `path` for reading; nothing is made or changed. Every write is refused.
+    /// Opens the record at `path` for reading; nothing is created or changed. Every write fails.
     pub fn open_read_only(path: &Path) -> Result<Self> {
         let failure = |error: TxError| error.into_store_error("opening the record", path);
         let found = std::fs::metadata(path).map_err(|source| error::io_error("opening", path, source))?;
@@ -242,8 +240,8 @@ impl SqliteStore {
         let _opening = connection::opening();
         let (reader, read_access) = match recognise(path, OpenMode::Read) {
             Ok(reader) => (reader, OpenMode::Read),
-            // In a folder that cannot be written, not even the files readers share can be made. If nobody has left
-            // anything in the journal, the file is the whole record, and nobody can be changing it.
+            // In a read-only folder, not even the files that readers share can be created. If the journal is empty, the file is the whole
+            // record, and no process can be changing it.
             Err(TxError::Database(_)) if !connection::has_journal(path) => {
                 (recognise(path, OpenMode::ReadUnchanging).map_err(failure)?, OpenMode::ReadUnchanging)
             }
@@ -263,20 +261,20 @@ impl SqliteStore {
         })
     }
 
-    /// Where the database is.
+    /// Returns the path of the database.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What had to be done to open it, if it was of an older version.
+    /// Returns the migration made when it was opened, if any.
     #[must_use]
     pub fn migration(&self) -> Option<&Migration> {
         self.migration.as_ref()
     }
 
-    /// Has the record keep large texts in a place of their own: nowhere but beside the database where there is none. What is
-    /// beside the database stays there and is read from there.
+    /// Makes the record store large texts in a separate place, or beside the database if `None`. Texts beside the database remain there and
+    /// are read from there.
     pub fn with_artifacts(mut self, place: Option<&ArtifactPlace>) -> Result<Self> {
         let Some(place) = place else {
             claim::check_unset(&self)?;
@@ -294,19 +292,19 @@ impl SqliteStore {
         Ok(self)
     }
 
-    /// The texts of artifacts.
+    /// Returns the texts of artifacts.
     #[must_use]
     pub(crate) fn artifact_files(&self) -> &ArtifactFiles {
         &self.artifacts
     }
 
-    /// Has search complete words by meaning, with vectors of this model. The first call counts.
+    /// Enables search by meaning, with vectors of this model. Only the first call has an effect.
     pub fn use_embedder(&self, embedder: Arc<dyn Embedder>) {
         let _ = self.embedder.set(embedder);
     }
 
-    /// Makes vectors for the next messages that have none; nothing is left to do when no message was looked at. For a worker in the
-    /// background: the record is not locked while the model works.
+    /// Makes vectors for the next messages without any; finished if no message was examined. For a background worker: the record is not
+    /// locked while the model works.
     pub fn embed_next(&self, embedder: &dyn Embedder) -> Result<VectorStep> {
         // Two processes would pay for the same texts.
         let turn = vectors::Turn::take(&self.path, self.temporary.is_some());
@@ -336,7 +334,7 @@ impl SqliteStore {
         })
     }
 
-    /// Has a service take large texts before the database is locked: the write finds them there.
+    /// Sends large texts to the service before the database is locked: the write finds them there.
     fn send_ahead(&self, messages: &[NewMessage]) -> Result<()> {
         if self.artifacts.is_elsewhere() {
             for text in messages.iter().flat_map(|new| artifact_texts(&new.message)) {
@@ -346,8 +344,7 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Removes the files of artifacts that were deleted. Nothing refers to them any more; one that cannot be removed now is
-    /// found by a later check.
+    /// Removes the files of deleted artifacts. Nothing refers to them; one that cannot be removed now is found by a later check.
     fn sweep(&self, released: &[ArtifactId]) {
         if !released.is_empty() {
             let _ = self.write("removing artifacts", Write::Light, |conn| {
@@ -356,7 +353,7 @@ impl SqliteStore {
         }
     }
 
-    /// Overwrites what was deleted: free pages, and the journal.
+    /// Overwrites deleted data: free pages, and the journal.
     fn clear_free_space(&self) -> Result<()> {
         let failure =
             |error: rusqlite::Error| TxError::from(error).into_store_error("clearing free space", &self.path);
@@ -365,14 +362,14 @@ impl SqliteStore {
         writer.conn.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(())).map_err(failure)
     }
 
-    /// Tells the worker that makes vectors that there is something to do.
+    /// Notifies the worker that makes vectors.
     fn note_texts(&self) {
         if let Some(embedder) = self.embedder.get() {
             embedder.texts_added();
         }
     }
 
-    /// The vector of a question, where search by meaning is configured and the question is in plain words.
+    /// Returns the vector of a question, if search by meaning is configured and the question is in plain words.
     fn meaning_of(&self, query: &SearchQuery) -> Option<QuestionMeaning> {
         let embedder = self.embedder.get()?;
         let is_plain = query.mode == SearchMode::Words && !query.words_only && !query.text.trim().is_empty();
@@ -388,12 +385,12 @@ impl SqliteStore {
         Some(QuestionMeaning { model: embedder.model().to_owned(), vector })
     }
 
-    /// How far the vectors of a model are.
+    /// Returns the progress of a model's vectors.
     pub fn vector_state(&self, model: &str) -> Result<VectorState> {
         self.read("reading the state of vectors", |conn| vectors::state(conn, model))
     }
 
-    /// Does `work` on a snapshot of the record.
+    /// Runs `work` on a snapshot of the record.
     fn read<T>(&self, what: &'static str, work: impl FnOnce(&Connection) -> TxResult<T>) -> Result<T> {
         let failure = |error: TxError| error.into_store_error(what, &self.path);
         if self.temporary.is_some() {
@@ -420,7 +417,7 @@ impl SqliteStore {
         }
     }
 
-    /// Does `work` in one transaction; nothing of it is kept when it fails.
+    /// Runs `work` in one transaction, which is rolled back if it fails.
     fn write<T>(
         &self,
         what: &'static str,
@@ -436,7 +433,7 @@ impl SqliteStore {
             *set_for = Some(write);
         }
         let answer = in_transaction(conn, TransactionBehavior::Immediate, work).map_err(failure)?;
-        // The write is kept whatever comes of this; a journal that cannot be emptied now is emptied by a later write.
+        // The write is committed whatever happens here; a journal that cannot be emptied now is emptied by a later write.
         let _ = empty_journal(conn, write.journal_pages());
         Ok(answer)
     }
@@ -452,7 +449,7 @@ impl SqliteStore {
     }
 }
 
-/// A connection to a record of the newest version, for reading.
+/// Opens a record of the newest version for reading.
 fn recognise(path: &Path, access: OpenMode) -> TxResult<Connection> {
     let known = migrate::version_after(STEPS);
     let conn = connection::connect(path, access, connection::BUSY_TIMEOUT)?;
@@ -480,7 +477,7 @@ fn in_transaction<T>(
     Ok(answer)
 }
 
-/// Takes the journal into the database if it holds more than so many pages that are not there yet. Never waits.
+/// Moves the journal to the database if it has more than this many new pages. Never waits.
 fn empty_journal(conn: &Connection, pages: i64) -> rusqlite::Result<()> {
     let waiting: i64 = conn
         .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?

@@ -1,5 +1,4 @@
-//! What only a record on disk can show: other connections, its journal, its indexes. What every record promises is in
-//! the contract tests.
+//! Tests that need a record on disk: other connections, its journal, its indexes. The contract tests cover what is common to all stores.
 
 use std::fs;
 
@@ -32,7 +31,7 @@ fn two_stores_on_one_database_take_turns() {
             });
         }
         scope.spawn(|| {
-            // Every snapshot is whole: counters and messages agree in the middle of it all.
+            // Every snapshot is consistent: counters and messages agree during writes.
             for _ in 0..100 {
                 let seqs: Vec<u64> = two
                     .messages(&owner(), &id("shared"))
@@ -240,7 +239,7 @@ fn the_journal_does_not_grow_without_end() {
     }
     let journal = fs::metadata(connection::beside(&home.path(), "-wal")).unwrap().len();
     let database = fs::metadata(home.path()).unwrap().len();
-    // Twice the limit: the batch that goes over it is written before the journal is emptied.
+    // Twice the limit: the batch that exceeds it is written before the journal is emptied.
     assert!(journal < 2 * JOURNAL_PAGES as u64 * 4096, "{journal} bytes of journal, {database} of database");
     assert!(database > journal / 2);
 }

@@ -1,4 +1,4 @@
-//! What a record is kept in, and how large it is.
+//! The engine and size of a record.
 
 /// The state of a record.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -13,27 +13,27 @@ pub struct StoreStatus {
     pub database_bytes: u64,
     /// Bytes of large texts beside the database; those in it are counted with it.
     pub artifact_bytes: u64,
-    /// Where large texts are, if they have a place of their own.
+    /// The place of large texts, if separate.
     pub artifacts_in: Option<String>,
     /// Sessions of all owners.
     pub sessions: u64,
     /// Their messages.
     pub messages: u64,
-    /// What is known of the server, where there is one.
+    /// The state of the server, if there is one.
     pub server: Option<ServerStatus>,
 }
 
 /// The state of a server.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ServerStatus {
-    /// The version it says it has.
+    /// Its reported version.
     pub version: String,
-    /// Connections to the database now, from all programs.
+    /// Number of connections to the database now, from all programs.
     pub connections: u64,
-    /// Connections to the server that are allowed.
+    /// Number of connections that the server allows.
     pub max_connections: u64,
-    /// Standbys that follow it, as far as the role may see them.
+    /// Number of standbys, as far as the role may see them.
     pub standbys: u64,
-    /// How far the slowest of them is behind, in bytes.
+    /// The lag of the slowest standby, in bytes.
     pub lag_bytes: Option<u64>,
 }

@@ -1,7 +1,7 @@
-//! What an operator does to a record as a whole: removing what has become old or garbage, and everything of one owner.
+//! Operations on a record as a whole: removing old conversations, garbage, and all data of one owner.
 //!
-//! Decisions are here, statements with the engines. Each step is a transaction of its own, so that others go on writing
-//! meanwhile and a job that was interrupted goes on when it is run again. Not for: what owners do to their conversations.
+//! Decisions are here, statements in the engines. Each step is a transaction of its own, so that others can write meanwhile and an
+//! interrupted job continues when it is run again. Not for: operations of owners on their conversations.
 
 use std::collections::BTreeMap;
 
@@ -13,61 +13,61 @@ use crate::sqlite::StoreProgress;
 use crate::store::{Dependants, Store};
 
 const DAY_MS: Millis = 86_400_000;
-/// Guards of this name are what operators did, in order.
+/// The prefix of the guards that record operators' actions, in order.
 pub(crate) const ACTION: &str = "operator_action ";
 
-/// How long conversations stay after the last thing was said in them.
+/// How long conversations are stored after their last message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RetentionPolicy {
-    /// Days, for owners without a policy of their own; `None` for ever.
+    /// Days, for owners without a policy of their own; `None` for no limit.
     pub days: Option<u64>,
     /// The same for some owners.
     pub owners: BTreeMap<String, Option<u64>>,
 }
 
 impl RetentionPolicy {
-    /// Whether anything is to be removed at all.
+    /// Whether nothing is removed at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.days.is_none() && self.owners.values().all(Option::is_none)
     }
 
-    /// What was last active before this time goes; `None` where everything stays.
+    /// Returns the time before which idle conversations are removed; `None` if none are.
     fn cutoff(&self, owner: &Owner, now_ms: Millis) -> Option<Millis> {
         let days = self.owners.get(owner.as_str()).copied().unwrap_or(self.days)?;
         Some(now_ms.saturating_sub(Millis::try_from(days).ok()?.saturating_mul(DAY_MS)))
     }
 
-    /// Everything that is last active before this time may be affected.
+    /// Returns the latest such time of all owners.
     fn latest_cutoff(&self, now_ms: Millis) -> Option<Millis> {
         let days = self.owners.values().copied().chain([self.days]).flatten().min()?;
         Some(now_ms.saturating_sub(Millis::try_from(days).ok()?.saturating_mul(DAY_MS)))
     }
 }
 
-/// A conversation with its branches, sub-agents and side calls: what stays or goes as a whole.
+/// A conversation with its branches, sub-agents and side calls, which are removed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleTree {
-    /// Whose it is.
+    /// The owner.
     pub owner: Owner,
-    /// The session that all others hang on.
+    /// The session that all others depend on.
     pub root: SessionId,
-    /// When the last thing was said in any of them.
+    /// The last activity in any of them.
     pub active_ms: Millis,
-    /// Sessions.
+    /// Number of sessions.
     pub sessions: u64,
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
 }
 
-/// What retention or the erasure of an owner removed, or would remove.
+/// The data that retention or the erasure of an owner removed, or would remove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RemovalReport {
-    /// Conversations with all that hangs on them.
+    /// Number of conversations, with everything that depends on them.
     pub conversations: u64,
-    /// Their sessions.
+    /// Number of their sessions.
     pub sessions: u64,
-    /// Their messages.
+    /// Number of their messages.
     pub messages: u64,
 }
 
@@ -79,57 +79,56 @@ impl RemovalReport {
     }
 }
 
-/// What an operator did to the record, as noted in it.
+/// A recorded action of an operator.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OperatorAction {
     /// `retention`, `export-owner` or `erase-owner`.
     pub action: String,
-    /// To whose data; empty where it was not about one owner.
+    /// The owner concerned; empty if it did not concern a single owner.
     pub owner: String,
-    /// When.
+    /// Its time.
     pub at_ms: Millis,
     /// The user and machine, as far as known.
     pub by: String,
-    /// Conversations that were concerned.
+    /// Number of conversations concerned.
     pub conversations: u64,
-    /// Messages that were concerned.
+    /// Number of messages concerned.
     pub messages: u64,
 }
 
-/// A record that can be looked after by an operator.
+/// A record that an operator can maintain.
 pub trait StoreUpkeep: Store {
-    /// Removes what nobody refers to from the place of large texts, if they have one of their own.
+    /// Removes unreferenced objects from a separate place of large texts, if there is one.
     fn collect_garbage(
         &self,
         options: &GarbageOptions,
         progress: &mut dyn FnMut(StoreProgress),
     ) -> Result<GarbageReport>;
-    /// Conversations of all owners that were last active before a time.
+    /// Returns conversations of all owners without activity since a time.
     fn idle_trees(&self, before_ms: Millis) -> Result<Vec<IdleTree>>;
-    /// Every session of an owner, in order of opening.
+    /// Returns every session of an owner, in order of opening.
     fn sessions_of(&self, owner: &Owner) -> Result<Vec<SessionId>>;
-    /// Whether everything of a conversation was last active before a time, while nobody writes to it; then it is deleted.
+    /// Deletes a conversation if all of it is still idle since before a time, under a lock against writes. Returns whether it was deleted.
     fn delete_idle(&self, tree: &IdleTree, before_ms: Millis) -> Result<bool>;
-    /// Removes what is left of an owner without sessions: artifacts in a place of their own, preambles that only their calls
-    /// named, and traces in the index and in free space, as far as the engine has any.
+    /// Removes the remaining data of an owner without sessions: artifacts in a separate place, preambles that only their calls used, and
+    /// traces in the index and in free space, as far as the engine has any.
     fn erase_rest(&self, owner: &Owner, left: &OwnerTraces) -> Result<()>;
-    /// What [`erase_rest`](Self::erase_rest) has to know from before the sessions went.
+    /// Returns the data that [`erase_rest`](Self::erase_rest) needs from before the sessions were deleted.
     fn traces_of(&self, owner: &Owner) -> Result<OwnerTraces>;
-    /// What operators did, oldest first.
+    /// Returns the actions of operators, oldest first.
     fn actions(&self) -> Result<Vec<OperatorAction>>;
 }
 
-/// What an owner's sessions refer to and may be the last to refer to.
+/// References of an owner's sessions that may be the last ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnerTraces {
-    /// Preambles of their calls.
+    /// Ids of their calls' preambles.
     pub(crate) preambles: Vec<String>,
     /// Names of their large texts.
     pub(crate) artifacts: Vec<String>,
 }
 
-/// Removes what a policy says is to go; counts only, in a dry run. Before each conversation `go_on` is asked, whose failure
-/// ends it.
+/// Removes conversations by a policy; only counts in a dry run. `go_on` is called before each conversation and ends the run by failing.
 pub fn apply_retention(
     store: &dyn StoreUpkeep,
     policy: &RetentionPolicy,
@@ -150,7 +149,7 @@ pub fn apply_retention(
     Ok(report)
 }
 
-/// Deletes everything of an owner.
+/// Deletes all data of an owner.
 pub fn erase_owner(
     store: &dyn StoreUpkeep,
     owner: &Owner,
@@ -172,7 +171,7 @@ pub fn erase_owner(
     Ok(report)
 }
 
-/// Notes what an operator did.
+/// Records an action of an operator.
 pub fn note_action(store: &dyn Store, action: &OperatorAction) -> Result<()> {
     let value = serde_json::to_value(action)
         .map_err(|error| StoreError::Database { what: "writing a value as JSON", source: Box::new(error) })?;

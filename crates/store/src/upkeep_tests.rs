@@ -1,4 +1,4 @@
-//! Tests of how long conversations stay.
+//! Tests of how long conversations are stored.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Writing units in the form of Anthropic Messages.
+//! Writes units as Anthropic Messages.
 
 use throughline_transcript::Role;
 
@@ -48,7 +48,7 @@ pub(crate) fn machine(pen: &mut Pen) {
     pen.push(Role::User, json);
 }
 
-/// Newer models take instructions in the middle of a conversation.
+/// Newer models accept instructions in the middle of a conversation.
 pub(crate) fn instructions(pen: &mut Pen) {
     let text = pen.text(Kind::Instructions);
     let content = pen.quoted(&text);
@@ -74,14 +74,14 @@ pub(crate) fn answer(pen: &mut Pen) {
     pen.push(Role::Assistant, json);
 }
 
-/// Only the very last message may say nothing.
+/// Only the last message may be empty.
 pub(crate) fn empty_answer(pen: &mut Pen) {
     let content = if pen.extra(50) { "[]" } else { "\"\"" };
     let json = pen.spoken("assistant", content).end();
     pen.push(Role::Assistant, json);
 }
 
-/// Tools that the provider runs itself: call and result stand in one answer, in blocks we do not read.
+/// Tools that the provider runs itself: call and result are in one answer, in blocks that are not parsed.
 pub(crate) fn foreign(pen: &mut Pen) {
     let id = pen.item_id("srvtoolu_");
     let asked = pen.object().text("type", "server_tool_use").text("id", &id).text("name", "web_search");
@@ -97,7 +97,7 @@ pub(crate) fn foreign(pen: &mut Pen) {
     pen.push(Role::Assistant, json);
 }
 
-/// An answer with tool calls, and one user message with the results of `answered` of them.
+/// Writes an answer with tool calls, and one user message with the results of `answered` of them.
 pub(crate) fn step(pen: &mut Pen, runs: &[ToolRun], answered: usize) {
     let calls = runs.len();
     let ids = pen.call_ids("toolu_01", calls);
@@ -127,7 +127,7 @@ pub(crate) fn step(pen: &mut Pen, runs: &[ToolRun], answered: usize) {
     for index in pen.arrival_order(calls).into_iter().take(answered) {
         results.push(result(pen, &runs[index], &ids[index]));
     }
-    // A person may speak, or the agent remind, in the message that carries the results.
+    // Human text, or a reminder of the agent, may follow in the message with the results.
     match pen.form(&[82, 10, 8]) {
         0 => {}
         1 => {
@@ -161,7 +161,7 @@ fn result(pen: &mut Pen, run: &ToolRun, id: &str) -> String {
                 let block = text_block(pen, &run.output);
                 object.list("content", &[block])
             }
-            // A tool with nothing to say needs no content.
+            // A tool without output needs no content.
             _ => object,
         }
     };
@@ -172,7 +172,7 @@ fn result(pen: &mut Pen, run: &ToolRun, id: &str) -> String {
     object.raw_if(marked, "cache_control", r#"{"type":"ephemeral","ttl":"1h"}"#).end()
 }
 
-/// Signed thinking, which has to go back as it came.
+/// Signed thinking, which must be sent back unchanged.
 fn thinking(pen: &mut Pen) -> Vec<String> {
     match pen.form(&[62, 33, 5]) {
         0 => Vec::new(),

@@ -1,5 +1,5 @@
-//! A coding session of any size: a person asks, the model reads files, runs commands and edits. For benchmarks and for
-//! tests of what must stay linear.
+//! Generates a coding session of any size: a user asks, the model reads files, runs commands and edits. For benchmarks, and for tests of
+//! linear complexity.
 
 use throughline_transcript::{Role, WireFormat, text_message};
 
@@ -10,13 +10,13 @@ use crate::rng::Rng;
 use crate::tools::{self, Amount, Family, ToolRun};
 use crate::words::{self, Kind, Voice};
 
-/// A person speaks about this often.
+/// The number of messages between two human messages.
 const MESSAGES_A_TURN: usize = 40;
-/// So many reads are remembered, to be made again word for word.
+/// The number of reads that are remembered, to be repeated unchanged.
 const REMEMBERED_READS: usize = 64;
 
-/// Writes a session as a JSON array of exactly `messages` messages and about `bytes` bytes (within a few per cent where
-/// the messages are not too few to hold them or too many to fit). The same arguments give the same bytes.
+/// Generates a session as a JSON array of exactly `messages` messages and about `bytes` bytes (within a few per cent, unless the messages
+/// are too few to contain them or too many to fit). The same arguments give the same bytes.
 #[must_use]
 pub fn big_transcript(wire_format: WireFormat, bytes: usize, messages: usize, seed: u64) -> String {
     let mut out = String::with_capacity(bytes + bytes / 8 + 4096);
@@ -65,7 +65,7 @@ impl Session {
         }
     }
 
-    /// Writes the next message or step, given what is left to fill.
+    /// Writes the next message or step, given the rest to fill.
     fn next_unit(&mut self, bytes_left: usize, messages_left: usize) {
         if self.since_human >= MESSAGES_A_TURN
             && (self.pen.last_role != Some(Role::User) || messages_left < 3)
@@ -78,7 +78,7 @@ impl Session {
         if messages_left < 2 || ends_turn || self.rng.chance(2) {
             return self.speak(Role::Assistant, Kind::Answer);
         }
-        // Results differ widely in size; on average they fill what is left.
+        // The sizes of results differ widely; on average they fill the rest.
         let share = bytes_left * 2 / messages_left;
         let factor_percent = [10, 30, 60, 100, 180, 320][self.rng.weighted(&[20, 20, 20, 15, 15, 10])];
         let bytes = (share * factor_percent / 101).saturating_sub(180);
@@ -94,7 +94,7 @@ impl Session {
         self.pen.push(role, json);
     }
 
-    /// Half of the time a file is read, now and then one that was read before.
+    /// Reads a file in half of the cases, sometimes one that was read before.
     fn run(&mut self, bytes: usize) -> ToolRun {
         let names = match self.family {
             Family::Hermes => ["read_file", "terminal", "patch", "search_files"],

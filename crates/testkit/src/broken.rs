@@ -1,4 +1,4 @@
-//! Lists that a provider refuses, each with one thing wrong and the rule it breaks.
+//! Lists that a provider refuses, each with one fault and the rule it violates.
 
 use proptest::prelude::any;
 use proptest::strategy::Strategy;
@@ -11,29 +11,29 @@ use crate::plan::ConversationOptions;
 use crate::rng::Rng;
 use crate::strategy::conversation_with;
 
-/// What was done to a good list.
+/// A fault in an otherwise valid list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// A result was put in that no call asked for.
+    /// A result without a call was inserted.
     OrphanResult,
-    /// The results of a step were moved before the calls.
+    /// The results of a step were moved before its calls.
     ResultsBeforeCalls,
-    /// The results of a step stand twice.
+    /// The results of a step occur twice.
     ResultsTwice,
-    /// The results of a step are gone although the conversation goes on.
+    /// The results of a step are missing, but the conversation continues.
     ResultsMissing,
-    /// A step's calls stand twice before their results.
+    /// The calls of a step occur twice before their results.
     CallsTwice,
-    /// The conversation opens with the assistant.
+    /// The conversation begins with the assistant.
     OpensWithAssistant,
-    /// A message of an unknown role was put in.
+    /// A message of an unknown role was inserted.
     UnknownRole,
-    /// A user message without content was put in.
+    /// A user message without content was inserted.
     EmptyUser,
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Self; 8] = [
         Self::OrphanResult,
         Self::ResultsBeforeCalls,
@@ -45,7 +45,7 @@ impl Fault {
         Self::EmptyUser,
     ];
 
-    /// The rule that such a list breaks; it may break others besides.
+    /// The rule that such a list violates; it may violate others as well.
     #[must_use]
     pub fn violation(self) -> ViolationKind {
         match self {
@@ -60,22 +60,22 @@ impl Fault {
     }
 }
 
-/// A list with something wrong.
+/// A list with a fault.
 #[derive(Clone, Debug)]
 pub struct BrokenList {
     /// The list.
     pub list: GeneratedList,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// Lists of one wire with one fault each.
+/// A strategy of lists in one wire format, with one fault each.
 pub fn broken_conversation(wire_format: WireFormat) -> impl Strategy<Value = BrokenList> {
     let good = conversation_with(ConversationOptions::new(wire_format).at_most_units(40));
     (good, any::<u64>()).prop_map(|(list, seed)| break_list(&list, seed))
 }
 
-/// Breaks a good list. Where it has no step that the chosen fault could be done to, an orphan is put in.
+/// Adds a fault to a valid list. If no step is suitable for the chosen fault, an orphaned result is inserted.
 #[must_use]
 pub fn break_list(good: &GeneratedList, seed: u64) -> BrokenList {
     let mut rng = Rng::new(seed);
@@ -134,7 +134,7 @@ fn apply(
     Some((fault, json))
 }
 
-/// A step with results: where its calls begin, where its results begin and where it ends.
+/// A random step with results: the start of its calls, the start of its results, and its end.
 fn some_step(messages: &[Message], rng: &mut Rng) -> Option<(usize, usize, usize)> {
     let groups = Groups::of(messages);
     let steps: Vec<(usize, usize, usize)> = groups

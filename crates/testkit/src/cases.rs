@@ -1,7 +1,7 @@
-//! How many cases a property is tried with.
+//! The number of cases of a property test.
 
-/// The cases of a property: `usual`, or fewer where `PROPTEST_CASES` is lower. A property that is expensive to try has a low number
-/// of its own, so that one variable bounds the cheap ones and leaves the others.
+/// Returns `usual`, or `PROPTEST_CASES` if that is lower. Expensive properties pass a low number, so that one variable limits the cheap
+/// ones and leaves the others unchanged.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the person who runs the tests chooses how long they take")]
 pub fn cases(usual: u32) -> u32 {

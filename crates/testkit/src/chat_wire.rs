@@ -1,4 +1,4 @@
-//! Writing units in the form of OpenAI Chat Completions.
+//! Writes units as OpenAI Chat Completions messages.
 
 use throughline_transcript::Role;
 
@@ -66,7 +66,7 @@ pub(crate) fn empty_answer(pen: &mut Pen) {
     pen.push(Role::Assistant, json);
 }
 
-/// What only some servers send: an answer with parts no one else knows.
+/// Content that only some servers send: an answer with unknown parts.
 pub(crate) fn foreign(pen: &mut Pen) {
     let text = pen.text(Kind::Answer);
     let unknown = r#"{"type":"x_citation_list","items":[{"type":"text","text":"not a part"}],"v":1e0}"#;
@@ -75,7 +75,7 @@ pub(crate) fn foreign(pen: &mut Pen) {
     pen.push(Role::Assistant, json);
 }
 
-/// An answer with tool calls, of which `answered` get their results.
+/// Writes an answer with tool calls, and the results of `answered` of them.
 pub(crate) fn step(pen: &mut Pen, runs: &[ToolRun], answered: usize) {
     let calls = runs.len();
     if let [only] = runs
@@ -120,7 +120,7 @@ fn call(pen: &mut Pen, run: &ToolRun, id: &str) -> String {
         .end()
 }
 
-/// Free text becomes the one member of an object: this wire has no free input.
+/// Free text becomes the only member of an object: this wire format has no free input.
 fn json_arguments(pen: &Pen, run: &ToolRun) -> String {
     match run.input {
         crate::tools::Input::Json => run.arguments.clone(),
@@ -144,7 +144,7 @@ fn result(pen: &mut Pen, run: &ToolRun, id: &str) {
     pen.push(Role::Tool, json);
 }
 
-/// The single call of the first function-calling models, whose result names the function.
+/// The single call of the first function-calling models, whose result contains the name of the function.
 fn legacy_step(pen: &mut Pen, run: &ToolRun) {
     let call = pen.object().text("name", run.name).text("arguments", &json_arguments(pen, run)).end();
     let asked =

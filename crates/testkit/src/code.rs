@@ -1,4 +1,4 @@
-//! Source code, command output and diffs as tools return them.
+//! Source code, command output and diffs, as tools return them.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ const NOUNS: &[&str] =
     &["header", "ledger", "session", "bucket", "record", "token", "window", "queue", "index", "shard"];
 const TYPES: &[&str] = &["u64", "String", "Vec<u8>", "bool", "Duration", "Option<usize>", "&str"];
 
-/// A language in which generated files are written.
+/// The language of a generated file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
     Rust,
@@ -29,7 +29,7 @@ impl Language {
     }
 }
 
-/// One line of a program, without its line end.
+/// Writes one line of a program, without a line break.
 pub(crate) fn line(rng: &mut Rng, language: Language, out: &mut String) {
     let (verb, noun, other) = (rng.pick(VERBS), rng.pick(NOUNS), rng.pick(NOUNS));
     let number = rng.below(5000);
@@ -95,11 +95,11 @@ pub(crate) fn line(rng: &mut Rng, language: Language, out: &mut String) {
         (Language::TypeScript, 8) => write!(out, "  {noun}.{verb} = ({other} ?? {number}) as const;"),
         (Language::TypeScript, _) => write!(out, "  console.warn(`{noun} ${{{other}}}`, {number});"),
     };
-    // Writing to a String cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = result;
 }
 
-/// A piece of a program of about `bytes` bytes, without line numbers.
+/// Writes source code of about `bytes` bytes, without line numbers.
 pub(crate) fn source(rng: &mut Rng, language: Language, bytes: usize, out: &mut String) {
     let end = out.len() + bytes;
     while out.len() < end {
@@ -108,7 +108,7 @@ pub(crate) fn source(rng: &mut Rng, language: Language, bytes: usize, out: &mut 
     }
 }
 
-/// A program with line numbers in front, set off by `mark`.
+/// Writes source code with line numbers, which `mark` separates from the line.
 pub(crate) fn numbered_source(rng: &mut Rng, language: Language, bytes: usize, mark: &str, out: &mut String) {
     let end = out.len() + bytes;
     let mut number = rng.pick(&["1", "120", "480"]).parse::<usize>().unwrap_or(1);
@@ -120,7 +120,7 @@ pub(crate) fn numbered_source(rng: &mut Rng, language: Language, bytes: usize, m
     }
 }
 
-/// What a test run, a compiler or a listing prints; the last line tells how it ended.
+/// Writes the output of a test run, a compiler or a listing. The last line states the result.
 pub(crate) fn command_output(rng: &mut Rng, bytes: usize, failed: bool, out: &mut String) {
     let end = out.len() + bytes;
     let flavour = rng.below(4);
@@ -154,7 +154,7 @@ pub(crate) fn command_output(rng: &mut Rng, bytes: usize, failed: bool, out: &mu
     }
 }
 
-/// A change to a file as a unified diff.
+/// Writes a change to a file as a unified diff.
 pub(crate) fn diff(rng: &mut Rng, path: &str, bytes: usize, out: &mut String) {
     let _ = writeln!(out, "--- a/{path}\n+++ b/{path}\n@@ -{},7 +{},9 @@", rng.below(400), rng.below(400));
     let language = Language::of_path(path);

@@ -1,4 +1,4 @@
-//! What the generated cases of a test run reached, as a table a person reads and a check a test makes.
+//! Counts what the generated cases of a test run contained, for a table and for checks.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use throughline_transcript::{Groups, Message, Part, Role, WireFormat};
 
-/// Roles at a seam: what stands before it and after it. `None` is the edge of the list.
+/// The roles before and after a boundary between messages. `None` is the edge of the list.
 pub type Seam = (Option<Role>, Option<Role>);
 
-/// Counts what cases held. Shared by reference, so that it can be used from the closure of a property test.
+/// Counts the contents of cases. Shared by reference, so that closures of property tests can use it.
 #[derive(Default)]
 pub struct Coverage {
     counts: Mutex<Counts>,
@@ -27,7 +27,7 @@ struct Counts {
 }
 
 impl Coverage {
-    /// Nothing counted yet.
+    /// Creates empty counts.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -37,7 +37,7 @@ impl Coverage {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a list: its size, its parts, and the pairs of roles between all its neighbours.
+    /// Counts a list: its size, its parts, and the pairs of roles of neighbouring messages.
     pub fn list(&self, messages: &[Message]) {
         let mut counts = self.counts();
         counts.lists += 1;
@@ -58,7 +58,7 @@ impl Coverage {
         }
     }
 
-    /// Counts the pair of roles at one place: before message `at` and at it.
+    /// Counts the pair of roles at one boundary: before message `at` and at it.
     pub fn seam(&self, messages: &[Message], at: usize) {
         let before = at.checked_sub(1).and_then(|index| messages.get(index)).map(Message::role);
         let after = messages.get(at).map(Message::role);
@@ -71,12 +71,12 @@ impl Coverage {
         *self.counts().seams.entry((word(before), word(after))).or_default() += 1;
     }
 
-    /// Counts anything else a test wants to have reached, such as the kind of a rendition.
+    /// Counts anything else that a test needs to reach, such as a kind of rendition.
     pub fn note(&self, what: impl Into<String>) {
         *self.counts().notes.entry(what.into()).or_default() += 1;
     }
 
-    /// How often something noted, a part or a trait occurred.
+    /// The number of occurrences of a note, a part or a trait.
     #[must_use]
     pub fn count(&self, what: &str) -> usize {
         let counts = self.counts();
@@ -84,20 +84,20 @@ impl Coverage {
         known.or_else(|| counts.notes.get(what)).copied().unwrap_or(0)
     }
 
-    /// How often a pair of roles occurred.
+    /// The number of occurrences of a pair of roles.
     #[must_use]
     pub fn seam_count(&self, before: Role, after: Role) -> usize {
         self.counts().seams.get(&(before.name(), after.name())).copied().unwrap_or(0)
     }
 
-    /// Pairs of roles that can stand next to each other on a wire and did not occur.
+    /// The pairs of roles that can be neighbours in a wire format and did not occur.
     #[must_use]
     pub fn missing_seams(&self, wire_format: WireFormat) -> Vec<(Role, Role)> {
         possible_seams(wire_format).into_iter().filter(|(a, b)| self.seam_count(*a, *b) == 0).collect()
     }
 }
 
-/// Every pair of roles that can be neighbours in a list a provider of this wire accepts.
+/// Every pair of roles that can be neighbours in a valid list of this wire format.
 #[must_use]
 pub fn possible_seams(wire_format: WireFormat) -> Vec<(Role, Role)> {
     let roles: &[Role] = match wire_format {
@@ -110,7 +110,7 @@ pub fn possible_seams(wire_format: WireFormat) -> Vec<(Role, Role)> {
     let mut pairs = Vec::new();
     for before in roles {
         for after in roles {
-            // A result follows its call or another result, nothing else.
+            // A result only follows its call or another result.
             if *after == Role::Tool && !matches!(before, Role::Assistant | Role::Tool) {
                 continue;
             }

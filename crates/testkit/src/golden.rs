@@ -1,14 +1,13 @@
-//! Golden files: what a program said once, compared byte for byte with what it says now.
+//! Golden files: the recorded output of a program, compared byte for byte with its current output.
 //!
-//! [`check_golden`] compares one text with its file. With `INSTA_UPDATE=always`, the switch of the `insta` snapshots, it
-//! writes the file instead. `insta` itself is not used for these: it ignores blanks at the end of a snapshot, and these
-//! files are about single bytes. [`json_lines`] breaks JSON into lines, so that a difference is readable, without losing
-//! a byte of it.
+//! [`check_golden`] compares one text with its file. With `INSTA_UPDATE=always`, as for `insta` snapshots, it writes the file instead.
+//! `insta` itself is not used here: it ignores blanks at the end of a snapshot, and these files are about single bytes. [`json_lines`]
+//! splits JSON into lines without losing a byte, so that a difference is readable.
 
 use std::fs;
 use std::path::Path;
 
-/// The characters of a line shown around its first difference.
+/// The most characters of a line that are shown around its first difference.
 const SHOWN_CHARS: usize = 160;
 
 /// Whether files are written instead of compared.
@@ -18,11 +17,11 @@ pub fn updates_golden() -> bool {
     std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always")
 }
 
-/// Compares a text with its golden file, or writes the file where all snapshots are updated.
+/// Compares a text with its golden file, or writes the file if snapshots are updated.
 ///
 /// # Panics
 ///
-/// When they differ, with the first line that does, or when the file cannot be read or written.
+/// If they differ, with the first different line, or if the file cannot be read or written.
 #[expect(clippy::panic, reason = "a difference has to fail its test")]
 pub fn check_golden(path: &Path, found: &str) {
     let recorded = fs::read_to_string(path).ok();
@@ -41,12 +40,12 @@ pub fn check_golden(path: &Path, found: &str) {
     }
 }
 
-/// Compares the names of the files in a folder with those that tests check, so that no file is left behind by a test that
-/// is gone. Writes nothing.
+/// Compares the names of the files in a folder with those that tests check, so that no file remains after its test was removed. Writes
+/// nothing.
 ///
 /// # Panics
 ///
-/// When a file belongs to no test, or a test has no file.
+/// If a file belongs to no test, or a test has no file.
 #[expect(clippy::panic, reason = "a difference has to fail its test")]
 pub fn check_golden_folder(folder: &Path, expected: &[&str]) {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -58,8 +57,8 @@ pub fn check_golden_folder(folder: &Path, expected: &[&str]) {
     assert_eq!(found, expected, "files in {} and the tests that check them", folder.display());
 }
 
-/// JSON with a line for each member and element near its surface and for each line of the texts in it. A break is put only
-/// where the bytes before it ask for one, and a break of the original is shown as `␊`; so equal lines mean equal bytes.
+/// Splits JSON into a line for each member and element near its surface, and for each line of the texts in it. A break is inserted only
+/// at fixed bytes, and a break of the original is shown as `␊`; so equal lines mean equal bytes.
 #[must_use]
 pub fn json_lines(json: &str) -> String {
     const DEEPEST: usize = 3;
@@ -104,7 +103,7 @@ pub fn json_lines(json: &str) -> String {
     out
 }
 
-/// The first line in which two texts differ, with what stands around the difference.
+/// The first line in which two texts differ, with the text around the difference.
 fn first_difference(recorded: &str, found: &str) -> String {
     let mut lines = (recorded.lines(), found.lines());
     let mut number = 0;
@@ -137,7 +136,7 @@ fn shared_chars(one: &str, other: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    //! Lines of JSON, and how differences are told.
+    //! Splitting JSON, and the description of differences.
 
     use super::*;
 
@@ -146,7 +145,7 @@ mod tests {
         let json = "{\"a\":[1,{\"b\":\"x\\ny, \\\"z\\\\\"}],\n \"c\":{\"d\":[[1,2],3]}}";
         let lines = json_lines(json);
         assert_eq!(lines, "{\"a\":[1,\n{\"b\":\"x\\n\ny, \\\"z\\\\\"}],\n␊\n \"c\":{\"d\":[[1,2],\n3]}}\n");
-        // A break of the original has its sign, all others were put in.
+        // Breaks of the original are marked; all others were inserted.
         assert_eq!(lines.replace("␊\n", "␊").replace('\n', "").replace('␊', "\n"), json);
     }
 

@@ -1,19 +1,19 @@
-//! Writing JSON in the styles that clients really send: compact, or with blanks as Python's encoder puts them, and with
-//! non-ASCII characters as they are or escaped.
+//! Writes JSON in the styles of real clients: compact, or with blanks like Python's encoder, and with non-ASCII characters unchanged or
+//! escaped.
 
 use throughline_transcript::escape_into;
 
-/// How the JSON of a list is spelled.
+/// The style of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Style {
-    /// A blank after each colon and comma.
+    /// Whether a blank follows each colon and comma.
     pub(crate) spaced: bool,
-    /// Everything beyond ASCII as `\uXXXX`.
+    /// Whether non-ASCII characters are written as `\uXXXX`.
     pub(crate) ascii: bool,
 }
 
 impl Style {
-    /// What stands between two elements.
+    /// The separator between two elements.
     pub(crate) fn comma(self) -> &'static str {
         if self.spaced { ", " } else { "," }
     }
@@ -67,21 +67,21 @@ impl Object {
         self.out.push_str(if self.style.spaced { "\": " } else { "\":" });
     }
 
-    /// A member whose value is a text.
+    /// Adds a member with a text.
     pub(crate) fn text(mut self, key: &str, value: &str) -> Self {
         self.key(key);
         self.style.string(value, &mut self.out);
         self
     }
 
-    /// A member whose value is JSON already.
+    /// Adds a member with a JSON value.
     pub(crate) fn raw(mut self, key: &str, value: &str) -> Self {
         self.key(key);
         self.out.push_str(value);
         self
     }
 
-    /// A member whose value is a list of JSON values.
+    /// Adds a member with a list of JSON values.
     pub(crate) fn list(mut self, key: &str, values: &[String]) -> Self {
         self.key(key);
         self.out.push('[');
@@ -90,7 +90,7 @@ impl Object {
         self
     }
 
-    /// A raw member when a condition holds.
+    /// Adds a member with a JSON value if a condition holds.
     pub(crate) fn raw_if(self, condition: bool, key: &str, value: &str) -> Self {
         if condition { self.raw(key, value) } else { self }
     }

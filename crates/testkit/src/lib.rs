@@ -1,17 +1,18 @@
-//! For tests only: conversations of every wire, made up.
+//! For tests only: generated conversations in every wire format.
 //!
-//! [`conversation`] and [`conversation_with`] are proptest strategies of lists that a provider accepts, from nothing to
-//! a few hundred messages, which shrink to the few messages that matter; [`broken_conversation`] gives lists with one
-//! thing wrong. [`from_picture`] writes small lists from a row of letters. [`big_transcript`] writes a coding session of
-//! any size for benchmarks. [`topic_conversation`] writes one about several topics, and knows what belongs to which.
-//! [`scenario()`] writes one in which it is known what became of every request.
-//! [`claude_code_log`] and [`codex_log`] wrap a list the way those clients log it.
-//! With the feature `upstream`, [`ScriptedUpstream`] answers over HTTP as a test wants it to.
+//! [`conversation`] and [`conversation_with`] are proptest strategies of lists that a provider accepts, from nothing to a few hundred
+//! messages, which shrink to the few messages that matter; [`broken_conversation`] generates lists with one fault. [`from_picture`]
+//! writes small lists from a row of letters. [`big_transcript`] generates a coding session of any size for benchmarks.
+//! [`topic_conversation`] generates a conversation about several topics and knows which words belong to which topic. [`scenario()`]
+//! generates a conversation in which the fate of every request is known.
+//! [`claude_code_log`] and [`codex_log`] wrap a list in the log format of those clients.
+//! With the feature `upstream`, [`ScriptedUpstream`] answers over HTTP as a test scripts it.
 //! [`check_golden`] compares a text with its golden file, byte for byte.
-//! [`still_host!`] defines a host whose clock never moves.
-//! [`PostgresServer`] is a server of their own for tests of the record on PostgreSQL.
-//! [`skip`] is how a test says that it cannot run on this machine.
-//! [`Coverage`] counts what a run reached, [`cases`] how often a property is tried. [`mutate`] alters bytes the way a fuzzer does, but the same on every machine.
+//! [`still_host!`] defines a host with a fixed clock.
+//! [`PostgresServer`] is a server for tests of the record on PostgreSQL.
+//! [`skip`] reports that a test cannot run on this machine.
+//! [`Coverage`] counts what a run reached, [`cases`] returns the number of cases of a property. [`mutate`] alters bytes like a fuzzer,
+//! but the same way on every machine.
 //!
 //! ```
 //! use throughline_testkit::from_picture;

@@ -6,45 +6,45 @@ use throughline_transcript::{Message, Transcript, WireFormat, compact_json_strin
 
 use crate::notation::picture;
 
-/// A conversation as a list of messages, each as the JSON a client would send.
+/// A conversation as a list of messages, each as the JSON that a client would send.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GeneratedList {
-    /// The wire it is written for.
+    /// The wire format.
     pub wire_format: WireFormat,
-    /// One message (or item) each.
+    /// The messages or items.
     pub json: Vec<String>,
-    /// Calls at the end whose results are still on the way.
+    /// The number of calls at the end without results.
     pub open_calls: usize,
-    /// Where the summary that the caller gave stands.
+    /// The position of the given summary, if there is one.
     pub summary_at: Option<usize>,
-    /// What stands between two messages in a document of this list's style.
+    /// The separator of messages in a document of this list's style.
     pub(crate) separator: &'static str,
 }
 
 impl GeneratedList {
-    /// A list of messages that are written already.
+    /// Creates a list of existing messages.
     #[must_use]
     pub fn of(wire_format: WireFormat, json: Vec<String>) -> Self {
         Self { wire_format, json, open_calls: 0, summary_at: None, separator: "," }
     }
 
-    /// How many messages it has.
+    /// The number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.json.len()
     }
 
-    /// Whether it has none.
+    /// Whether there are no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.json.is_empty()
     }
 
-    /// The messages, decoded.
+    /// Decodes the messages.
     ///
     /// # Panics
     ///
-    /// When a message is not a JSON object, which is a mistake of the generator.
+    /// If a message is not a JSON object, which is a mistake of the generator.
     #[must_use]
     #[expect(clippy::expect_used, reason = "a generator that writes broken JSON has to fail its test loudly")]
     pub fn messages(&self) -> Vec<Message> {
@@ -52,7 +52,7 @@ impl GeneratedList {
         self.json.iter().map(decode).collect()
     }
 
-    /// The messages as a conversation that came from no document.
+    /// The messages as a conversation without a source document.
     #[must_use]
     pub fn transcript(&self) -> Transcript {
         Transcript::from_messages(self.wire_format, self.messages())
@@ -67,7 +67,7 @@ impl GeneratedList {
         out
     }
 
-    /// One message a line.
+    /// The list with one message per line.
     #[must_use]
     pub fn lines(&self) -> String {
         let mut out = String::new();
@@ -78,7 +78,7 @@ impl GeneratedList {
         out
     }
 
-    /// A request body of the wire, with a system prompt (where the wire has a place for it) and tools.
+    /// A request body with tools and a system prompt, if the wire format has a place for it.
     #[must_use]
     pub fn body(&self, system: &str) -> String {
         let system = compact_json_string(system);

@@ -1,4 +1,4 @@
-//! Generated lists as session logs: what the two clients would have written while that conversation took place.
+//! Generated lists as session logs: what the two clients would have written during that conversation.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use throughline_transcript::{Message, RawJson, Role, WireFormat};
 use crate::list::GeneratedList;
 use crate::rng::Rng;
 
-/// A Claude Code log of an Anthropic list: one line a block, results as they arrive, and the client's own lines in
-/// between. Messages of other roles than user and assistant have no place in such a log and are left out.
+/// A Claude Code log of an Anthropic list: one line per block, results in the order of arrival, and the client's own lines in between.
+/// Messages of other roles than user and assistant do not occur in such a log and are left out.
 #[must_use]
 pub fn claude_code_log(list: &GeneratedList, seed: u64) -> String {
     debug_assert_eq!(list.wire_format, WireFormat::Anthropic);
@@ -40,7 +40,7 @@ struct ClaudeLog {
 }
 
 impl ClaudeLog {
-    /// One line for each result; what else the message says goes with the last of them.
+    /// Writes one line for each result; the rest of the message goes with the last one.
     fn results(&mut self, index: usize, message: &Message, blocks: &[&str]) {
         let results = message.answered().count();
         for (at, block) in blocks.iter().enumerate().take(results) {

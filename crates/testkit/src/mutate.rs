@@ -1,8 +1,8 @@
-//! Altering bytes as a fuzzer does, but the same on every machine: what continuous integration runs instead of a fuzzer.
+//! Alters bytes like a fuzzer, but the same way on every machine: continuous integration runs it instead of a fuzzer.
 
 use crate::rng::Rng;
 
-/// Pieces that parsers of conversations trip over.
+/// Tokens that are difficult for parsers of conversations.
 const TOKENS: &[&[u8]] = &[
     b"{",
     b"}",
@@ -40,7 +40,7 @@ const TOKENS: &[&[u8]] = &[
     b"\xf0\x9f\x91\xa9",
 ];
 
-/// A copy of `seed` with one to four things changed.
+/// Returns a copy of `seed` with one to four changes.
 #[must_use]
 pub fn mutate(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut bytes = seed.to_vec();
@@ -77,7 +77,7 @@ fn change(bytes: &mut Vec<u8>, rng: &mut Rng) {
             bytes.drain(..at);
         }
         6 => {
-            // Depth without end is what recursive readers die of.
+            // Very deep nesting overflows the stack of recursive parsers.
             let token = TOKENS[rng.below(4)];
             let deep = token.repeat(rng.between(2, 300));
             bytes.splice(at..at, deep);

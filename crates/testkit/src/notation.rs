@@ -1,4 +1,4 @@
-//! Conversations as pictures: one letter a message, so that dozens of cases fit on a screen.
+//! Conversations as pictures: one letter per message, so that dozens of cases fit on a screen.
 //!
 //! | letter | message |
 //! |---|---|
@@ -20,11 +20,11 @@ use throughline_transcript::{
 
 use crate::list::GeneratedList;
 
-/// Writes the list that a picture shows. Blanks and brackets are passed over, so that a picture may mark places.
+/// Writes the list of a picture. Blanks and brackets are ignored, so that a picture may mark positions.
 ///
 /// # Panics
 ///
-/// On a letter that means nothing, which is a mistake in the test.
+/// On an unknown letter, which is a mistake in the test.
 #[must_use]
 #[expect(clippy::panic, reason = "a picture that cannot be read has to fail its test")]
 pub fn from_picture(wire_format: WireFormat, picture: &str) -> GeneratedList {
@@ -103,7 +103,7 @@ fn reasoning(wire_format: WireFormat, index: usize) -> String {
     }
 }
 
-/// One message with all the calls, or (Responses) one item for each.
+/// One message with all calls, or (Responses) one item for each.
 fn calls(wire_format: WireFormat, ids: &[String]) -> Vec<String> {
     let each = ids.iter().map(|id| match wire_format {
         WireFormat::Chat => {
@@ -163,7 +163,7 @@ fn has_opaque(message: &Message) -> bool {
     message.parts().iter().any(|part| matches!(part, Part::Opaque { .. } | Part::Image { .. }))
 }
 
-/// The groups of a list as a picture, with a bar between them: `s|u|ATT|a`.
+/// The groups of a list as a picture, separated by bars: `s|u|ATT|a`.
 #[must_use]
 pub fn group_picture(messages: &[Message]) -> String {
     let groups = Groups::of(messages);
@@ -175,7 +175,7 @@ fn picture_of_slice(messages: &[Message], start: usize, end: usize) -> String {
     picture(messages.get(start..end).unwrap_or_default())
 }
 
-/// The kinds of groups, a letter each: instructions `i`, human `h`, machine `m`, step `s`, other `o`.
+/// The kinds of groups, one letter each: instructions `i`, human `h`, machine `m`, step `s`, other `o`.
 #[must_use]
 pub fn group_kinds(messages: &[Message]) -> String {
     let letter = |kind| match kind {

@@ -1,5 +1,5 @@
-//! A server that speaks S3, for tests: one for each test program, on a port of its own, everything in memory. It stops when
-//! the test program ends, however it ends: its keeper reads from a pipe that closes then.
+//! An S3 server for tests: one per test program, on its own port, with everything in memory. It stops when the test program ends in any
+//! way: its keeper reads from a pipe that closes then.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-/// Starts the server, tells its address, and stops it when nobody holds the other end of its input.
+/// Starts the server, prints its address, and stops it when its input is closed.
 const KEEPER: &str = r#"
 log=$(mktemp /tmp/throughline-s3-XXXXXX) || exit 1
 "$0" -H 127.0.0.1 -p 0 </dev/null >"$log" 2>&1 &
@@ -23,25 +23,25 @@ echo "$place"
 cat >/dev/null
 "#;
 
-/// The server looks who is named, and checks no signature.
+/// The server reads the access key and checks no signature.
 const UNCHECKED: &str = "AWS4-HMAC-SHA256 Credential=for-tests/20260101/us-east-1/s3/aws4_request, \
      SignedHeaders=host, Signature=none";
 
 /// A server that runs as long as the test program.
 #[derive(Debug)]
 pub struct ObjectStorage {
-    /// Its address: host and port.
+    /// The address: host and port.
     place: String,
-    /// Its input is what keeps the server running.
+    /// The server runs as long as this process's input is open.
     _keeper: Child,
 }
 
 impl ObjectStorage {
-    /// The server of this test program, started when it is first asked for; `None` where it is not installed.
+    /// The server of this test program, started at the first call; `None` if it is not installed.
     ///
     /// # Panics
     ///
-    /// When it is installed and does not start.
+    /// If it is installed and does not start.
     #[must_use]
     pub fn shared() -> Option<&'static Self> {
         static SERVER: OnceLock<Option<ObjectStorage>> = OnceLock::new();
@@ -60,11 +60,11 @@ impl ObjectStorage {
         Self { place: place.trim().to_owned(), _keeper: keeper }
     }
 
-    /// Makes a bucket, unless it is there. Gives the address of a prefix in it, as `store.artifacts` reads it.
+    /// Creates a bucket, unless it exists. Returns the address of a prefix in it, in the form of `store.artifacts`.
     ///
     /// # Panics
     ///
-    /// When the bucket cannot be made.
+    /// If the bucket cannot be created.
     #[must_use]
     pub fn bucket(&self, bucket: &str, prefix: &str) -> String {
         let answer = self.request("PUT", &format!("/{bucket}"));
@@ -72,17 +72,17 @@ impl ObjectStorage {
         self.address(bucket, prefix)
     }
 
-    /// The address of a prefix in a bucket, which need not be there.
+    /// The address of a prefix in a bucket, which need not exist.
     #[must_use]
     pub fn address(&self, bucket: &str, prefix: &str) -> String {
         format!("s3://{bucket}/{prefix}?endpoint=http://{}&region=us-east-1", self.place)
     }
 
-    /// What the server answers to a request without body.
+    /// Sends a request without a body and returns the server's response.
     ///
     /// # Panics
     ///
-    /// When it cannot be reached.
+    /// If the server cannot be reached.
     #[expect(clippy::expect_used, reason = "the test cannot go on without it")]
     pub fn request(&self, method: &str, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.place).expect("the server");
@@ -97,7 +97,7 @@ impl ObjectStorage {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// Credentials that the server accepts, as the environment has them.
+    /// Credentials that the server accepts, as environment variables.
     #[must_use]
     pub fn credentials() -> [(String, String); 2] {
         ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].map(|name| (name.to_owned(), "for-tests".to_owned()))

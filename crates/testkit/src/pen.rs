@@ -1,4 +1,4 @@
-//! What the writers of the three wires share: the list being written, its style, and how rich the present unit may be.
+//! The state that the writers of the three wire formats share: the list being written, its style, and the level of detail.
 
 use throughline_transcript::Role;
 
@@ -7,21 +7,21 @@ use crate::rng::Rng;
 use crate::tools::{self, Amount, Family, ToolRun};
 use crate::words::{self, Kind, Voice};
 
-/// How much a unit shows.
+/// How detailed a unit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Everything its seed asks for.
+    /// Everything that its seed selects.
     Rich,
-    /// The plainest message of its kind, for shrunk cases.
+    /// The simplest message of its kind, for shrunk cases.
     Plain,
 }
 
-/// How calls are named.
+/// The naming of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ids {
-    /// Each its own id, as the big providers do.
+    /// Unique ids, as the large providers use.
     Unique,
-    /// Counted from zero again in every answer, as some local servers do.
+    /// Counted from zero in every answer, as some local servers do.
     PerAnswer,
 }
 
@@ -64,12 +64,12 @@ impl Pen {
         self.json.push(json);
     }
 
-    /// Whether a rich unit gets something that so many in a hundred have.
+    /// Whether a unit has an optional feature; true for `percent` of the rich units.
     pub(crate) fn extra(&mut self, percent: usize) -> bool {
         self.detail == Detail::Rich && self.rng.chance(percent)
     }
 
-    /// One of several forms; plain units get the first.
+    /// Selects one of several forms; plain units get the first.
     pub(crate) fn form(&mut self, weights: &[usize]) -> usize {
         if self.detail == Detail::Plain { 0 } else { self.rng.weighted(weights) }
     }
@@ -93,12 +93,12 @@ impl Pen {
             let plain = |rng: &mut Rng| tools::run_plainest(rng, self.family, self.style);
             return (0..count).map(|_| plain(&mut self.rng)).collect();
         }
-        // Mostly the tools of one agent; a list may come from a conversation that changed hands.
+        // Mostly the tools of one agent; a list may come from a conversation that changed agents.
         let family = if self.extra(10) { Family::ALL[self.rng.below(3)] } else { self.family };
         (0..count).map(|_| tools::run(&mut self.rng, family, Amount::Usual, self.style)).collect()
     }
 
-    /// Ids for the calls of one answer, all different.
+    /// Different ids for the calls of one answer.
     pub(crate) fn call_ids(&mut self, prefix: &str, count: usize) -> Vec<String> {
         (0..count)
             .map(|index| {
@@ -111,7 +111,7 @@ impl Pen {
             .collect()
     }
 
-    /// An id of an item, unlike any other of the list.
+    /// A unique id of an item.
     pub(crate) fn item_id(&mut self, prefix: &str) -> String {
         self.ids_given += 1;
         format!("{prefix}{:06}", self.ids_given)
@@ -136,7 +136,7 @@ impl Pen {
         order
     }
 
-    /// Members no wire knows, with spellings that only a byte-for-byte copy survives.
+    /// Adds unknown members, with spellings that only a byte-for-byte copy preserves.
     pub(crate) fn odd_members(&mut self, object: Object) -> Object {
         if !self.extra(7) {
             return object;
@@ -150,7 +150,7 @@ impl Pen {
         }
     }
 
-    /// Writes a role and a content value in either order: members have none.
+    /// Writes a role and a content value in either order, because members have none.
     pub(crate) fn spoken(&mut self, role: &str, content: &str) -> Object {
         let object = self.object();
         if self.extra(15) {

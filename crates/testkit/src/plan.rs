@@ -1,5 +1,5 @@
-//! What a generated list will hold, before it is written: a row of units, each of which stands on its own. Any units may
-//! be taken out and the list is still one that a provider accepts, which makes shrinking simple.
+//! The plan of a generated list: a row of independent units. If units are removed, the list is still one that a provider accepts, which
+//! makes shrinking simple.
 
 use throughline_transcript::{Role, WireFormat, text_message};
 
@@ -11,49 +11,49 @@ use crate::tools::{Family, ToolRun};
 use crate::words::Voice;
 use crate::{anthropic_wire, chat_wire, responses_wire};
 
-/// Whether the last calls of a list may wait for their results.
+/// Whether the last calls of a list may have no results yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Ending {
     /// Every call has its result.
     #[default]
     Settled,
-    /// In some lists the last calls, or some of them, have none yet.
+    /// In some lists, some or all of the last calls have no result yet.
     MayBeOpen,
 }
 
-/// What kind of lists to generate.
+/// The kind of lists to generate.
 #[derive(Clone, Debug)]
 pub struct ConversationOptions {
-    /// The wire.
+    /// The wire format.
     pub wire_format: WireFormat,
-    /// Whether calls may be open at the end.
+    /// Whether calls at the end may have no results.
     pub ending: Ending,
-    /// The text of an earlier summary: every list holds it, near its start, as a message of its own.
+    /// The text of an earlier summary, which every list contains near its start as a separate message.
     pub summary: Option<String>,
     /// The most units (answers with their results, or single messages) of a list.
     pub most_units: usize,
 }
 
 impl ConversationOptions {
-    /// Settled lists without a summary, of nothing to a few hundred messages.
+    /// Settled lists without a summary, of up to a few hundred messages.
     #[must_use]
     pub fn new(wire_format: WireFormat) -> Self {
         Self { wire_format, ending: Ending::Settled, summary: None, most_units: 160 }
     }
 
-    /// Lets the last calls be open.
+    /// Allows last calls without results.
     #[must_use]
     pub fn may_be_open(self) -> Self {
         Self { ending: Ending::MayBeOpen, ..self }
     }
 
-    /// Puts a summary into every list.
+    /// Adds a summary to every list.
     #[must_use]
     pub fn with_summary(self, text: impl Into<String>) -> Self {
         Self { summary: Some(text.into()), ..self }
     }
 
-    /// Bounds the size of a list.
+    /// Limits the size of lists.
     #[must_use]
     pub fn at_most_units(self, units: usize) -> Self {
         Self { most_units: units, ..self }
@@ -70,7 +70,7 @@ pub(crate) enum UnitKind {
     Foreign,
     Step {
         calls: usize,
-        /// Calls that get no result if this is the last unit of the list.
+        /// The number of calls without a result, if this is the last unit of the list.
         open: usize,
     },
     Summary,
@@ -84,7 +84,7 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Simpler units of its kind, to be tried in this order when a case is shrunk.
+    /// Simpler units of the same kind, in the order in which shrinking tries them.
     pub(crate) fn simpler(self) -> Vec<Self> {
         let mut found = Vec::new();
         if self.detail == Detail::Rich {
@@ -112,7 +112,7 @@ pub(crate) struct Plan {
     pub(crate) units: Vec<Unit>,
 }
 
-/// Kinds in the order of the weights below.
+/// The kinds of units, in the order of the weights below.
 const KINDS: [UnitKind; 7] = [
     UnitKind::Human,
     UnitKind::Machine,
@@ -122,17 +122,17 @@ const KINDS: [UnitKind; 7] = [
     UnitKind::Foreign,
     UnitKind::Step { calls: 1, open: 0 },
 ];
-/// An agent at work.
+/// The weights of a working agent.
 const WORKING: [usize; 7] = [8, 3, 10, 1, 2, 3, 73];
-/// People and a model talking.
+/// The weights of a human and a model talking.
 const CHATTING: [usize; 7] = [44, 4, 44, 2, 1, 1, 4];
-/// One request, then nothing but work.
+/// The weights of one request followed by work only.
 const ENDLESS: [usize; 7] = [0, 1, 2, 0, 0, 1, 96];
-/// Anything after anything: every pair of roles meets.
+/// The weights of arbitrary order: every pair of roles occurs.
 const ANYTHING: [usize; 7] = [20, 12, 18, 8, 12, 10, 20];
 
 impl Plan {
-    /// Decides everything but the words.
+    /// Decides everything except the text.
     pub(crate) fn new(options: &ConversationOptions, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let count = match rng.below(1000) {
@@ -165,7 +165,7 @@ impl Plan {
             style: Style { spaced: rng.chance(30), ascii: rng.chance(15) },
             voice: if rng.chance(60) { Voice::English } else { Voice::World },
             family: if rng.chance(75) { own_family } else { Family::ALL[rng.below(3)] },
-            // Anthropic wants ids that differ all over the list.
+            // Anthropic requires ids that are unique in the whole list.
             ids: if options.wire_format != WireFormat::Anthropic && rng.chance(8) {
                 Ids::PerAnswer
             } else {
@@ -186,7 +186,7 @@ impl Plan {
             let leads = matches!(unit.kind, UnitKind::Human | UnitKind::Machine | UnitKind::Summary);
             let instructs = unit.kind == UnitKind::Instructions;
             if !opened && instructs && self.wire_format == WireFormat::Anthropic {
-                // There the opening instructions stand outside the list.
+                // In this wire format, the first instructions are not part of the list.
                 continue;
             }
             if !opened && !leads && !instructs {
@@ -242,7 +242,7 @@ impl Plan {
         }
     }
 
-    /// A summary speaks in the role that does not repeat its neighbour's.
+    /// The role of a summary differs from that of the message before it.
     fn write_summary(&self, pen: &mut Pen) {
         let role = if pen.last_role == Some(Role::User) { Role::Assistant } else { Role::User };
         let text = self.summary.as_deref().unwrap_or_default();
@@ -250,7 +250,7 @@ impl Plan {
     }
 }
 
-/// An answer that makes these runs, and the results of `answered` of them.
+/// Writes an answer with these tool calls, and the results of `answered` of them.
 pub(crate) fn write_step(wire_format: WireFormat, pen: &mut Pen, runs: &[ToolRun], answered: usize) {
     match wire_format {
         WireFormat::Chat => chat_wire::step(pen, runs, answered),

@@ -1,6 +1,6 @@
-//! A PostgreSQL server for tests: one for each test program, in a folder of its own, on a socket only, without fsync. It is
-//! stopped and removed when the test program ends, however it ends: the server's keeper reads from a pipe that closes then. Servers made
-//! from another one are in `replicas`.
+//! A PostgreSQL server for tests: one per test program, in its own folder, on a socket only, without fsync. It is stopped and removed
+//! when the test program ends in any way: the server's keeper reads from a pipe that closes then. Servers made from another one are in
+//! `replicas`.
 
 mod replicas;
 
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::skip::{Missing, skip};
 
-/// Where Debian puts the programs of a version; the newest that is there is used.
+/// The folder in which Debian installs the versions; the newest one is used.
 const FOLDER: &str = "/usr/lib/postgresql";
 const OLDEST_VERSION: u32 = 13;
-/// The user that Debian's package makes. A server refuses to run as root.
+/// The user that Debian's package creates. A server refuses to run as root.
 const USER: &str = "postgres";
 
-/// Makes a folder, has `prepare` fill `data` in it, starts a server there, tells where, and stops it when nobody holds the other end of
-/// its input.
+/// The script of a keeper: creates a folder, runs `prepare` to fill `data` in it, starts a server there, prints the folder, and stops the
+/// server when its input is closed.
 fn keeper(prepare: &str) -> String {
     format!(
         r#"
@@ -44,13 +44,13 @@ cat >/dev/null
     )
 }
 
-/// A new server.
+/// Creates the data of a new server.
 const NEW: &str = r#""$0/initdb" -N -A trust -U postgres -E UTF8 --no-locale -D "$dir/data""#;
 
-/// How a server is started that is measured: it waits for its disk and keeps its tables in order, with the memory of a small server.
+/// The settings of a server for measurements: it syncs to disk and vacuums, with the memory of a small server.
 const MEASURED: &str = "-c shared_buffers=1GB -c max_wal_size=4GB";
 
-/// Starts a pooler beside a server, which gives every transaction another of a few connections, and stops it likewise.
+/// Starts a pooler for a server, which gives every transaction another one of a few connections, and stops it the same way.
 const POOLER: &str = r#"
 cat >"$0/pgbouncer.ini" <<END
 [databases]
@@ -79,23 +79,23 @@ pub struct PostgresServer {
     made: AtomicU32,
     template: OnceLock<String>,
     pooler: OnceLock<Option<Child>>,
-    /// Its input is what keeps the server running.
+    /// The server runs as long as this process's input is open.
     _keeper: Child,
 }
 
 impl PostgresServer {
-    /// The server of this test program, started when it is first asked for; `None` where PostgreSQL is not installed.
+    /// The server of this test program, started at the first call; `None` if PostgreSQL is not installed.
     ///
     /// # Panics
     ///
-    /// When PostgreSQL is installed and does not start.
+    /// If PostgreSQL is installed and does not start.
     #[must_use]
     pub fn shared() -> Option<&'static Self> {
         static SERVER: OnceLock<Option<PostgresServer>> = OnceLock::new();
         SERVER.get_or_init(|| installed().map(Self::start)).as_ref()
     }
 
-    /// The shared server, where `THROUGHLINE_TEST_RECORD=postgres` asks for every test's record to be on PostgreSQL. Where it is not
+    /// The shared server, if `THROUGHLINE_TEST_RECORD=postgres` requests that every test's record is on PostgreSQL. If PostgreSQL is not
     /// installed, the calling test is reported as skipped.
     #[must_use]
     #[track_caller]
@@ -110,21 +110,21 @@ impl PostgresServer {
         server
     }
 
-    /// A server of one test alone, which may restart it; `None` where PostgreSQL is not installed.
+    /// A server for one test, which may restart it; `None` if PostgreSQL is not installed.
     ///
     /// # Panics
     ///
-    /// When PostgreSQL is installed and does not start.
+    /// If PostgreSQL is installed and does not start.
     #[must_use]
     pub fn own() -> Option<Self> {
         installed().map(Self::start)
     }
 
-    /// A server for measuring: it waits for its disk, vacuums, and has 1 GB of buffers; `None` where PostgreSQL is not installed.
+    /// A server for measurements: it syncs to disk, vacuums, and has 1 GB of buffers; `None` if PostgreSQL is not installed.
     ///
     /// # Panics
     ///
-    /// When PostgreSQL is installed and does not start.
+    /// If PostgreSQL is installed and does not start.
     #[must_use]
     pub fn measured() -> Option<Self> {
         installed().map(|programs| Self::start_with(programs, NEW, &[("PG_SETTINGS", MEASURED)]))
@@ -150,12 +150,11 @@ impl PostgresServer {
         }
     }
 
-    /// The address of a new database. The first one is prepared by `prepare`, which is given its address; the others are
-    /// copies of it.
+    /// The address of a new database. `prepare` is called with the address of the first one; the others are copies of it.
     ///
     /// # Panics
     ///
-    /// When the database cannot be made.
+    /// If the database cannot be created.
     #[must_use]
     pub fn database(&self, prepare: impl FnOnce(&str)) -> String {
         let template = self.template.get_or_init(|| {
@@ -167,11 +166,11 @@ impl PostgresServer {
         self.address(&self.empty_database_named(&name, template))
     }
 
-    /// The address of a new database with nothing in it.
+    /// The address of a new, empty database.
     ///
     /// # Panics
     ///
-    /// When the database cannot be made.
+    /// If the database cannot be created.
     #[must_use]
     pub fn empty_database(&self) -> String {
         let name = format!("empty_{}", self.made.fetch_add(1, Ordering::Relaxed));
@@ -183,7 +182,7 @@ impl PostgresServer {
         name.to_owned()
     }
 
-    /// The address of a database, for its superuser.
+    /// The address of a database for the superuser.
     #[must_use]
     pub fn address(&self, database: &str) -> String {
         self.address_as("postgres", database)
@@ -195,7 +194,7 @@ impl PostgresServer {
         format!("postgres://{role}@{}/{database}", self.folder.replace('/', "%2F"))
     }
 
-    /// The address of a database through a pooler in transaction mode; `None` where `pgbouncer` is not installed.
+    /// The address of a database through a pooler in transaction mode; `None` if `pgbouncer` is not installed.
     #[must_use]
     pub fn pooled(&self, database: &str) -> Option<String> {
         let start = || {
@@ -207,30 +206,30 @@ impl PostgresServer {
         Some(format!("postgres://postgres@{}:6432/{database}", self.folder.replace('/', "%2F")))
     }
 
-    /// The socket it listens at.
+    /// The socket of the server.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         Path::new(&self.folder).join(".s.PGSQL.5432")
     }
 
-    /// The first process of the server, whose children serve connections; `None` where it cannot be read.
+    /// The main process of the server, whose children serve connections; `None` if its id cannot be read.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         let file = Path::new(&self.folder).join("data").join("postmaster.pid");
         std::fs::read_to_string(file).ok()?.lines().next()?.trim().parse().ok()
     }
 
-    /// Stops the server as a crash would, and starts it again.
+    /// Stops the server like a crash, and starts it again.
     ///
     /// # Panics
     ///
-    /// When it does not start again.
+    /// If it does not start again.
     pub fn crash(&self) {
         let log = Path::new(&self.folder).join("server.log");
         self.control(&["restart", "-w", "-m", "immediate", "-l", &log.display().to_string()]);
     }
 
-    /// Has `pg_ctl` do something with this server.
+    /// Runs `pg_ctl` for this server.
     #[expect(clippy::expect_used, reason = "the test cannot go on without it")]
     fn control(&self, arguments: &[&str]) {
         let data = Path::new(&self.folder).join("data");
@@ -240,11 +239,11 @@ impl PostgresServer {
         assert!(status.expect("pg_ctl runs").success(), "pg_ctl {arguments:?} failed");
     }
 
-    /// What the server logged about a database, line by line.
+    /// The server's log lines about a database.
     ///
     /// # Panics
     ///
-    /// When the log cannot be read.
+    /// If the log cannot be read.
     #[must_use]
     #[expect(clippy::expect_used, reason = "the test cannot go on without it")]
     pub fn log(&self, database: &str) -> Vec<String> {
@@ -254,11 +253,11 @@ impl PostgresServer {
         log.lines().filter_map(|line| line.strip_prefix(&start)).map(str::to_owned).collect()
     }
 
-    /// Runs SQL in a database.
+    /// Runs SQL in a database and returns the output.
     ///
     /// # Panics
     ///
-    /// When it fails.
+    /// If the SQL fails.
     #[expect(clippy::expect_used, clippy::panic, reason = "the test cannot go on without it")]
     pub fn run(&self, database: &str, sql: &str) -> String {
         let output = Command::new(self.programs.join("psql"))
@@ -284,7 +283,7 @@ impl PostgresServer {
     }
 }
 
-/// Runs a script that starts something, and says where it is once it runs. It stops it when its input ends.
+/// Runs a script that starts a process, prints its location, and stops it when the script's input is closed.
 #[expect(clippy::expect_used, reason = "the test cannot go on without it")]
 fn keep(script: &str, argument: &Path, environment: &[(&str, &str)]) -> (Child, String) {
     let mut command = as_server_user("sh");
@@ -303,7 +302,7 @@ fn every_record_is_on_postgres() -> bool {
     std::env::var("THROUGHLINE_TEST_RECORD").is_ok_and(|value| value == "postgres")
 }
 
-/// The folder of the programs of the newest version.
+/// The folder with the programs of the newest version.
 fn installed() -> Option<PathBuf> {
     let versions = std::fs::read_dir(FOLDER).ok()?;
     let newest = versions
@@ -314,7 +313,7 @@ fn installed() -> Option<PathBuf> {
     programs.join("initdb").exists().then_some(programs)
 }
 
-/// A command run as a user who may run a server.
+/// A command that runs as a user who may run a server.
 fn as_server_user(program: &str) -> Command {
     if is_root() {
         let mut command = Command::new("runuser");

@@ -1,4 +1,4 @@
-//! Writing units as items of OpenAI Responses.
+//! Writes units as items of OpenAI Responses.
 
 use throughline_transcript::Role;
 
@@ -74,7 +74,7 @@ pub(crate) fn empty_answer(pen: &mut Pen) {
     }
 }
 
-/// Items we carry without reading: tools the provider runs, references, sealed history.
+/// Items that are passed on without parsing: tools that the provider runs, references, encrypted history.
 pub(crate) fn foreign(pen: &mut Pen) {
     let id = pen.item_id("ws_");
     let (role, json) = match pen.form(&[40, 25, 20, 15]) {
@@ -96,7 +96,7 @@ pub(crate) fn foreign(pen: &mut Pen) {
     pen.push(role, json);
 }
 
-/// An answer as a run of items: reasoning, words, calls; then the results of `answered` calls.
+/// Writes an answer as a run of items: reasoning, text, calls; then the results of `answered` calls.
 pub(crate) fn step(pen: &mut Pen, runs: &[ToolRun], answered: usize) {
     let calls = runs.len();
     let ids = pen.call_ids("call_", calls);
@@ -106,7 +106,7 @@ pub(crate) fn step(pen: &mut Pen, runs: &[ToolRun], answered: usize) {
         spoken_answer(pen, &text);
     }
     if answered == calls && pen.extra(15) {
-        // One call after another, each with its result at once.
+        // Each call is directly followed by its result.
         for (run, id) in runs.iter().zip(&ids) {
             call(pen, run, id);
             result(pen, run, id);
@@ -121,11 +121,11 @@ pub(crate) fn step(pen: &mut Pen, runs: &[ToolRun], answered: usize) {
     }
 }
 
-/// How the item of a call is typed.
+/// The item type of a call.
 fn call_kind(run: &ToolRun) -> &'static str {
     match (run.input, run.name) {
         (Input::Free, _) => "custom_tool_call",
-        // The shell's arguments are its action; every other run of it is typed that way.
+        // The arguments of the shell tool are its action; every second call of it has the type of the built-in shell.
         (Input::Json, "shell") if run.output.len().is_multiple_of(2) => "local_shell_call",
         _ => "function_call",
     }
@@ -166,7 +166,7 @@ fn result(pen: &mut Pen, run: &ToolRun, id: &str) {
     pen.push(Role::Tool, item.end());
 }
 
-/// Reasoning, sealed or readable; the caller writes what it led to next.
+/// Writes reasoning, encrypted or readable; the caller writes the item after it.
 fn reasoning(pen: &mut Pen, percent: usize) {
     if !pen.extra(percent) {
         return;
@@ -206,7 +206,7 @@ fn message(pen: &mut Pen, role: Role, blocks: &[String]) {
 }
 
 fn input_text(pen: &mut Pen, text: &str) -> String {
-    // Members have no order, and not every client puts the type first.
+    // Members have no order, and not every client writes the type first.
     if pen.extra(10) {
         return pen.object().text("text", text).text("type", "input_text").end();
     }

@@ -1,13 +1,13 @@
-//! A small deterministic random number generator: the same seed gives the same bytes on every machine, for ever.
+//! A small deterministic random number generator: the same seed gives the same bytes on every machine and in every version.
 
-/// SplitMix64. Fast, seedable with any number, good enough to choose test data.
+/// SplitMix64: fast, accepts any seed, and is good enough for test data.
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: u64,
 }
 
 impl Rng {
-    /// A generator that always gives the same numbers for the same seed.
+    /// Creates a generator. The same seed always gives the same numbers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
@@ -22,23 +22,23 @@ impl Rng {
         bits ^ (bits >> 31)
     }
 
-    /// A number below `bound`; zero when the bound is zero.
+    /// A number below `bound`; 0 if the bound is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         let wide = u128::from(self.next_u64()) * (bound as u128);
         (wide >> 64) as usize
     }
 
-    /// A number from `low` to `high`, both included.
+    /// A number from `low` to `high`, inclusive.
     pub fn between(&mut self, low: usize, high: usize) -> usize {
         low + self.below(high.saturating_sub(low) + 1)
     }
 
-    /// True in `percent` of a hundred cases.
+    /// True with a probability of `percent` per cent.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of several texts; empty when there is none to choose.
+    /// One of several texts; empty if there are none.
     pub fn pick(&mut self, choices: &[&'static str]) -> &'static str {
         choices.get(self.below(choices.len())).copied().unwrap_or_default()
     }

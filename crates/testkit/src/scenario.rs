@@ -1,13 +1,13 @@
-//! Conversations in which it is known what became of every request: for measuring whether notes say so.
+//! Generated conversations in which the fate of every request is known, to measure whether notes state it.
 //!
-//! [`scenario`] writes a coding session of some turns on a wire format. Its person asks, corrects, interrupts, takes
-//! back, puts things on a list for later, answers questions with choices and states rules; its agent reads, edits, runs
-//! checks that fail and are mended (also behind a pipe, where the exit code says nothing), keeps a plan in one of three
-//! forms, and reports. Some files contain lines that look as if the person spoke. [`Scenario`] says what was true at the
-//! end: the fate of each request, rules, decisions, the last outcome of each command, the state of each item of a plan.
+//! [`scenario`] writes a coding session of some turns in a wire format. Its user asks, corrects, interrupts, withdraws, puts requests on
+//! a list for later, answers questions with choices and states rules. Its agent reads, edits, runs checks that fail and are fixed (also
+//! behind a pipe, where the exit code says nothing), maintains a plan in one of three forms, and reports. Some files contain lines that
+//! look like the user's words. [`Scenario`] contains what is true at the end: the fate of each request, rules, decisions, the last result
+//! of each command, the state of each item of a plan.
 //!
-//! Each request is about something that no other request of the scenario is about, so a text that names the request's
-//! own words is about that request. The same options give the same bytes on every machine.
+//! Each request has a subject that no other request of the scenario has, so a text with the request's own words is about that request.
+//! The same options give the same bytes on every machine.
 //!
 //! ```ignore
 //! let scenario = scenario(ScenarioOptions { wire_format: WireFormat::Chat, turns: 12, seed: 7 });
@@ -31,77 +31,77 @@ use self::writer::{Writer, object};
 use crate::list::GeneratedList;
 use crate::rng::Rng;
 
-/// What is generated.
+/// The options of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct ScenarioOptions {
     /// The wire format.
     pub wire_format: WireFormat,
-    /// How many requests come before the last one.
+    /// The number of requests before the last one.
     pub turns: usize,
-    /// The same seed gives the same bytes.
+    /// The seed; the same seed gives the same bytes.
     pub seed: u64,
 }
 
-/// A conversation and what is true at its end.
+/// A conversation with the facts that are true at its end.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The conversation.
     pub list: GeneratedList,
-    /// Every request of the person, in order.
+    /// The user's requests, in order.
     pub requests: Vec<ScenarioRequest>,
-    /// Standing instructions, word for word.
+    /// Standing instructions, verbatim.
     pub rules: Vec<String>,
-    /// Questions of the agent, each with the choice of the person.
+    /// Questions of the agent, each with the user's choice.
     pub decisions: Vec<(String, String)>,
-    /// Commands, each with whether its newest run has failed.
+    /// Commands, each with whether its last run failed.
     pub runs: Vec<(String, bool)>,
     /// Items of the agent's plan, each with whether it is open.
     pub items: Vec<(String, bool)>,
-    /// Words in results of tools that look like the person's and are not.
+    /// Text in tool results that looks like the user's words but is not.
     pub impostors: Vec<String>,
 }
 
-/// One request.
+/// A request of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioRequest {
-    /// The message (or item) it stands in.
+    /// The index of its message or item.
     pub message: usize,
-    /// Its words.
+    /// Its text.
     pub words: String,
-    /// What it is about: no other request of the scenario is about it.
+    /// Its subject, which no other request of the scenario has.
     pub subject: String,
-    /// What became of it.
+    /// Its fate.
     pub fate: RequestFate,
 }
 
-/// What became of a request.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestFate {
     /// It waits.
     Open,
     /// It is being worked on.
     InProgress,
-    /// It was done.
+    /// It is done.
     Done,
-    /// It was a question and has its answer.
+    /// It was a question and was answered.
     Answered,
-    /// The person stopped the work on it and went on with something else.
+    /// The user stopped the work on it and continued with something else.
     Interrupted,
-    /// The person replaced it by another.
+    /// The user replaced it by another request.
     Superseded,
-    /// The person took it back.
+    /// The user withdrew it.
     Withdrawn,
 }
 
 impl RequestFate {
-    /// Whether something is still to be done about it.
+    /// Whether work on it is left.
     #[must_use]
     pub fn is_open(self) -> bool {
         matches!(self, Self::Open | Self::InProgress)
     }
 }
 
-/// Writes a scenario.
+/// Generates a scenario.
 #[must_use]
 pub fn scenario(options: ScenarioOptions) -> Scenario {
     let mut author = Author::new(options);
@@ -112,7 +112,7 @@ pub fn scenario(options: ScenarioOptions) -> Scenario {
     author.finish(options.wire_format)
 }
 
-/// How the agent keeps its plan.
+/// The tool with which the agent maintains its plan.
 #[derive(Clone, Copy)]
 enum PlanForm {
     TodoWrite,
@@ -120,7 +120,7 @@ enum PlanForm {
     UpdatePlan,
 }
 
-/// What happens with a request.
+/// The course of a request.
 #[derive(Clone, Copy)]
 enum Course {
     Plain,
@@ -136,7 +136,7 @@ enum Course {
 struct Author {
     writer: Writer,
     plan_form: PlanForm,
-    /// Subjects that were not used yet.
+    /// The unused subjects.
     subjects: Vec<String>,
     requests: Vec<ScenarioRequest>,
     rules: Vec<String>,
@@ -144,7 +144,7 @@ struct Author {
     runs: Vec<(String, bool)>,
     items: Vec<(String, bool)>,
     impostors: Vec<String>,
-    /// Items that were made as tasks, by their numbers.
+    /// Items created as tasks, by their numbers.
     tasks: Vec<String>,
 }
 
@@ -179,7 +179,7 @@ impl Author {
         self.writer.rng.pick(choices)
     }
 
-    /// The person asks; `before` and `after` stand around the request in the same message.
+    /// Writes a request of the user; `before` and `after` surround it in the same message.
     fn ask(&mut self, before: &str, templates: &[&'static str], after: &str) -> usize {
         let subject = self.subject();
         let words = self.pick(templates).replace("{s}", &subject);
@@ -274,7 +274,7 @@ impl Author {
         }
     }
 
-    /// A rule that was not stated yet, after some requests.
+    /// A rule that was not stated yet; for some requests.
     fn maybe_rule(&mut self) -> String {
         if !self.writer.rng.chance(20) {
             return String::new();
@@ -287,7 +287,7 @@ impl Author {
         format!(" {rule}")
     }
 
-    /// The agent looks around.
+    /// The agent reads and searches.
     fn look(&mut self, subject: &str) {
         for step in 0..self.writer.rng.between(1, 3) {
             let note = if self.writer.rng.chance(50) { self.pick(&NARRATION[..3]) } else { "" };
@@ -303,7 +303,7 @@ impl Author {
         self.writer.say(Role::Assistant, &report);
     }
 
-    /// The person replaces a request: in words, or by refusing a call.
+    /// The user replaces a request: in a message, or by refusing a call.
     fn replace(&mut self, request: usize, refused: Option<String>) {
         let subject = self.subject_of(request);
         let words = self.pick(&CORRECTIONS).replace("{s}", &subject);
@@ -317,7 +317,7 @@ impl Author {
         self.carry_out(replacement);
     }
 
-    /// The agent asks, with two choices; the person takes one.
+    /// The agent asks a question with two choices, and the user chooses one.
     fn choose(&mut self, subject: &str) {
         let (question, choices) = CHOICES[self.writer.rng.below(CHOICES.len())];
         let question = question.replace("{s}", subject);
@@ -336,7 +336,7 @@ impl Author {
         self.decisions.push((question, choice.to_owned()));
     }
 
-    /// The agent does what a request asks for, with a plan, a run that may fail first, and a report.
+    /// The agent carries out a request, with a plan, a run that may fail first, and a report.
     fn carry_out(&mut self, request: usize) {
         let subject = self.subject_of(request);
         let steps = self.plan(&subject);
@@ -350,7 +350,7 @@ impl Author {
         self.settle(request, RequestFate::Done);
     }
 
-    /// Runs a check: often it fails first, is mended, and passes.
+    /// Runs a check, which often fails first, is fixed, and passes.
     fn check(&mut self, subject: &str) {
         let package = subject.replace(' ', "_");
         let pipe = if self.writer.rng.chance(40) { " 2>&1 | tail -20" } else { "" };
@@ -364,7 +364,7 @@ impl Author {
         self.runs.push((command, false));
     }
 
-    /// Sometimes the agent writes a plan: the subjects of its items.
+    /// Writes a plan in some cases; returns the subjects of its items.
     fn plan(&mut self, subject: &str) -> Option<Vec<String>> {
         if !self.writer.rng.chance(35) {
             return None;
@@ -376,12 +376,12 @@ impl Author {
         Some(steps)
     }
 
-    /// All items of a plan are done.
+    /// Marks all items of a plan as done.
     fn close_plan(&mut self, steps: &[String]) {
         self.write_plan(steps, steps.len());
     }
 
-    /// Writes the plan with so many of its items done and the next one begun.
+    /// Writes the plan with `done` finished items and the next one in progress.
     fn write_plan(&mut self, steps: &[String], done: usize) {
         let state = |at: usize| match at {
             at if at < done => "completed",
@@ -410,7 +410,7 @@ impl Author {
         }
     }
 
-    /// Items as tasks: made once, updated by number.
+    /// Writes items as tasks: created once, then updated by number.
     fn write_tasks(&mut self, steps: &[String], state: &dyn Fn(usize) -> &'static str) {
         for (at, step) in steps.iter().enumerate() {
             let known = self.tasks.iter().position(|task| task == step);
@@ -432,7 +432,7 @@ impl Author {
         }
     }
 
-    /// The last request: in the middle of the work on it, just asked, waiting for a choice, or none.
+    /// Writes the last request: in progress, just asked, waiting for a choice, or none.
     fn ending(&mut self) {
         let ending = self.writer.rng.below(4);
         if ending == 3 {
@@ -476,12 +476,12 @@ impl Author {
     }
 }
 
-/// The file that something lives in.
+/// The file about a subject.
 fn file_of(subject: &str) -> String {
     format!("src/{}.rs", subject.replace(' ', "_"))
 }
 
-/// Every subject once, in an order of the seed's.
+/// Every subject once, in an order given by the seed.
 fn shuffled(rng: &mut Rng) -> Vec<String> {
     let mut all: Vec<String> = QUALITIES
         .iter()

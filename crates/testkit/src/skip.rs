@@ -1,24 +1,24 @@
-//! Tests that cannot run on a machine, and the report of them at the end.
+//! Reports tests that cannot run on a machine, with a summary at the end.
 //!
-//! The standard test harness has no result for "skipped": a test that returns early counts as passed. So a test that
-//! misses something says so through [`skip`], which prints one line past the harness and notes it in a file of this
-//! run of `cargo test`. The last test program of the workspace (`crates/workspace`) reads the file and prints how many
-//! tests were skipped and what is missing. With `THROUGHLINE_REQUIRE_ALL=1` a skipped test fails, except for want of
-//! recorded sessions, which are never part of the repository and cannot be installed.
+//! The standard test harness has no result for "skipped": a test that returns early counts as passed. A test that lacks something
+//! therefore calls [`skip`], which prints one line past the harness and notes it in a file of this run of `cargo test`. The last test
+//! program of the workspace (`crates/workspace`) reads the file and prints how many tests were skipped and what is missing. With
+//! `THROUGHLINE_REQUIRE_ALL=1` a skipped test fails, except if recorded sessions are missing, which are never part of the repository and
+//! cannot be installed.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// What a test needs and the machine does not have.
+/// A requirement of a test that the machine does not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing<'a> {
     /// A program or a model that can be installed.
     Program {
         /// Its name.
         name: &'a str,
-        /// What installs it: a script of this repository, or where to get it.
+        /// What installs it: a script of this repository, or its source.
         installed_by: &'a str,
     },
     /// A folder of recorded sessions; see `THROUGHLINE_TEST_DATA` in CONTRIBUTING.md.
@@ -38,17 +38,17 @@ impl fmt::Display for Missing<'_> {
     }
 }
 
-/// Reports that the calling test is skipped because something is missing. The test returns after this.
+/// Reports that the calling test is skipped because something is missing. The test returns afterwards.
 ///
 /// # Panics
 ///
-/// With `THROUGHLINE_REQUIRE_ALL=1`, when what is missing can be installed.
+/// With `THROUGHLINE_REQUIRE_ALL=1`, if the missing thing can be installed.
 #[track_caller]
 #[expect(clippy::panic, reason = "where everything has to run, a test that cannot run has to fail")]
 pub fn skip(missing: &Missing<'_>) {
     let thread = std::thread::current();
     let place = std::panic::Location::caller();
-    // The harness names the thread of a test after it, unless it runs tests on the main thread.
+    // The harness names threads after tests, unless it runs tests on the main thread.
     let test = match thread.name() {
         Some(name) if name != "main" && !name.starts_with("tokio") => name.to_owned(),
         _ => format!("{}:{}", place.file(), place.line()),
@@ -57,7 +57,7 @@ pub fn skip(missing: &Missing<'_>) {
     if can_be_installed && must_run_all() {
         panic!("{missing}; with THROUGHLINE_REQUIRE_ALL=1 every test has to run");
     }
-    // Past the harness, which shows nothing of what a passing test prints.
+    // Bypasses the harness, which hides the output of passing tests.
     let _ = std::io::stderr().write_all(format!("skipped: {test}: {missing}\n").as_bytes());
     note(&skip_file(), &test, missing);
 }
@@ -77,26 +77,26 @@ pub fn skip_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/skipped-tests").join(run)
 }
 
-/// One line a skip. A line that cannot be written loses the report at the end, not the line on the screen.
+/// Appends one line per skip. If that fails, the summary lacks the test, but the line on the screen does not.
 fn note(file: &Path, test: &str, missing: &Missing<'_>) {
     let Some(folder) = file.parent() else { return };
     if std::fs::create_dir_all(folder).is_err() {
         return;
     }
     if let Ok(mut open) = std::fs::OpenOptions::new().create(true).append(true).open(file) {
-        // One write a line: programs of one run follow one another, but the tests of one are threads.
+        // A single write per line: the programs of a run follow one another, but tests of a program are concurrent.
         let _ = open.write_all(format!("{missing}\t{test}\n").as_bytes());
     }
 }
 
-/// The tests that were skipped, by what they miss.
+/// The skipped tests, by the missing requirement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkipReport {
     by_reason: BTreeMap<String, Vec<String>>,
 }
 
 impl SkipReport {
-    /// Reads the file of a run and removes it, so that no later run reads it again. A run without skips has none.
+    /// Reads the file of a run and removes it, so that no later run reads it again. A run without skips has no file.
     #[must_use]
     pub fn take(file: &Path) -> Self {
         let text = std::fs::read_to_string(file).unwrap_or_default();
@@ -105,7 +105,7 @@ impl SkipReport {
         for line in text.lines() {
             let Some((reason, test)) = line.split_once('\t') else { continue };
             let tests = report.by_reason.entry(reason.to_owned()).or_default();
-            // A test may look for the same thing more than once.
+            // A test may check the same requirement more than once.
             if !tests.iter().any(|known| known == test) {
                 tests.push(test.to_owned());
             }
@@ -113,7 +113,7 @@ impl SkipReport {
         report
     }
 
-    /// How many tests were skipped.
+    /// The number of skipped tests.
     #[must_use]
     pub fn tests(&self) -> usize {
         let tests: std::collections::BTreeSet<&str> =

@@ -1,4 +1,4 @@
-//! What is noted of skipped tests, and what the report says.
+//! Notes about skipped tests, and the summary.
 
 use super::*;
 

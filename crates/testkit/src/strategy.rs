@@ -1,5 +1,5 @@
-//! Generated lists as proptest strategies. A list is decided from one seed, which is cheap, and shrinks by taking units
-//! out and making the rest plain, so that a failing case ends as the few messages that matter.
+//! Generated lists as proptest strategies. A list is generated from one seed, which is cheap, and shrinks by removing units and
+//! simplifying the others, so that a failing case ends as the few messages that matter.
 
 use proptest::prelude::Rng as _;
 use proptest::strategy::{NewTree, Strategy, ValueTree};
@@ -9,25 +9,25 @@ use throughline_transcript::WireFormat;
 use crate::list::GeneratedList;
 use crate::plan::{ConversationOptions, Plan, Unit};
 
-/// Lists of one wire that a provider accepts, settled, of nothing to a few hundred messages, most of them small.
+/// Settled lists that a provider accepts, of up to a few hundred messages, most of them small.
 #[must_use]
 pub fn conversation(wire_format: WireFormat) -> Conversations {
     conversation_with(ConversationOptions::new(wire_format))
 }
 
-/// As [`conversation`], with other options.
+/// Like [`conversation`], with other options.
 #[must_use]
 pub fn conversation_with(options: ConversationOptions) -> Conversations {
     Conversations { options }
 }
 
-/// Lists of all three wires in equal shares.
+/// Lists of all three wire formats in equal shares.
 pub fn any_conversation() -> impl Strategy<Value = GeneratedList> {
     let [chat, responses, anthropic] = WireFormat::ALL.map(conversation);
     proptest::strategy::Union::new([chat, responses, anthropic])
 }
 
-/// The list that a seed generates, for tests and benchmarks without proptest.
+/// The list of a seed, for tests and benchmarks without proptest.
 #[must_use]
 pub fn conversation_from_seed(options: &ConversationOptions, seed: u64) -> GeneratedList {
     Plan::new(options, seed).write()
@@ -49,16 +49,16 @@ impl Strategy for Conversations {
     }
 }
 
-/// A list and the simpler ones it can become.
+/// A list and the simpler ones it can shrink to.
 #[derive(Clone, Debug)]
 pub struct ConversationTree {
     plan: Plan,
-    /// How many units the next attempt takes out; zero when that is exhausted and units are made plain instead.
+    /// The number of units that the next attempt removes; 0 once units are simplified instead.
     chunk: usize,
-    /// Where the next attempt begins.
+    /// The position of the next attempt.
     at: usize,
     undo: Option<Undo>,
-    /// At this unit, how many ways of making it simpler have turned out not to matter for the failure.
+    /// The number of simplifications of this unit that made the failure disappear.
     refused: usize,
 }
 
@@ -111,7 +111,7 @@ impl ValueTree for ConversationTree {
     }
 
     fn simplify(&mut self) -> bool {
-        // The last attempt was good: what it took stays away, and the next begins at the same place.
+        // The last attempt still failed the test: its removal is kept, and the next one begins at the same position.
         self.undo = None;
         self.remove_some() || self.simplify_some()
     }

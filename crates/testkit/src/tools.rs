@@ -1,6 +1,6 @@
-//! Tool runs as three agents make them: the tool's name, the arguments it is called with and what it returns.
+//! Tool calls of three agents: the name, the arguments and the result.
 //!
-//! Names and argument members are those the agents use; what the tools print is made up.
+//! Names and argument members are those of the agents; the results are invented.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::json_text::{Object, Style};
 use crate::rng::Rng;
 use crate::words::{self, Kind, Voice};
 
-/// Whose tools are called.
+/// The agent whose tools are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Hermes,
@@ -21,12 +21,12 @@ impl Family {
     pub(crate) const ALL: [Self; 3] = [Self::Hermes, Self::ClaudeCode, Self::Codex];
 }
 
-/// How a call passes what it is called with.
+/// The form of a call's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     /// A JSON object.
     Json,
-    /// Free text (custom tools of the Responses wire).
+    /// Free text, for custom tools of the Responses wire format.
     Free,
 }
 
@@ -40,12 +40,12 @@ pub(crate) struct ToolRun {
     pub(crate) shows_picture: bool,
 }
 
-/// How much a list's tools print.
+/// The size of tool results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Amount {
     /// Mostly a few lines, sometimes pages.
     Usual,
-    /// About so many bytes.
+    /// About this many bytes.
     Bytes(usize),
 }
 
@@ -63,7 +63,7 @@ impl Amount {
     }
 }
 
-/// Names of all tools a family's generator can call, for coverage checks.
+/// The names of all tools that the generator of a family uses, for coverage checks.
 pub(crate) const HERMES: &[&str] = &[
     "terminal",
     "read_file",
@@ -108,10 +108,10 @@ pub(crate) const CODEX: &[&str] = &[
     "weather",
 ];
 
-/// Runs some tool of a family.
+/// Generates a run of any tool of a family.
 pub(crate) fn run(rng: &mut Rng, family: Family, amount: Amount, style: Style) -> ToolRun {
     let name = match family {
-        // The first few are what agents spend their time on.
+        // The first ones are those that agents use most.
         Family::Hermes => favouring_first(rng, HERMES),
         Family::ClaudeCode => favouring_first(rng, CLAUDE_CODE),
         Family::Codex => favouring_first(rng, CODEX),
@@ -119,7 +119,7 @@ pub(crate) fn run(rng: &mut Rng, family: Family, amount: Amount, style: Style) -
     run_named(rng, family, name, amount, style)
 }
 
-/// The shortest run a family can make, for shrunk cases.
+/// Generates the shortest run of a family, for shrunk cases.
 pub(crate) fn run_plainest(rng: &mut Rng, family: Family, style: Style) -> ToolRun {
     let name = match family {
         Family::Hermes => "terminal",
@@ -136,7 +136,7 @@ fn favouring_first(rng: &mut Rng, names: &[&'static str]) -> &'static str {
     rng.pick(names.get(..among).unwrap_or(names))
 }
 
-/// Runs the tool of that name.
+/// Generates a run of the tool with this name.
 pub(crate) fn run_named(
     rng: &mut Rng,
     family: Family,

@@ -1,48 +1,47 @@
-//! Conversations about several topics, of which it is known which words belong to which: for measuring how much of a
-//! summary is about one of them.
+//! Generated conversations about several topics, with known words for each topic: they measure how much of a summary is about one topic.
 //!
-//! Each topic has words of its own. Its files, identifiers, commands and sentences are made of those, and no topic uses
-//! another's. Only some of them contain the words of the topic's name, as in real work.
+//! Each topic has its own words. Its files, identifiers, commands and sentences are made of them, and no topic uses those of another.
+//! Only some contain the words of the topic's name, as in real work.
 
 use throughline_transcript::{Role, WireFormat, compact_json_string, text_message, tool_result_stub};
 
 use crate::list::GeneratedList;
 use crate::rng::Rng;
 
-/// How the topics follow one another.
+/// The order of the topics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopicShape {
-    /// A person asks about one topic in each turn.
+    /// The user asks about one topic in each turn.
     Turns,
-    /// A person asks once, for everything; the agent works through the topics one stretch after the other.
+    /// The user asks once for everything, and the agent works on one topic after the other.
     OneTask,
 }
 
-/// What is generated.
+/// The options of a conversation.
 #[derive(Clone, Copy, Debug)]
 pub struct TopicOptions {
-    /// How many topics, up to eight.
+    /// The number of topics, up to eight.
     pub topics: usize,
-    /// Turns, or stretches of work, in all.
+    /// The number of turns, or of stretches of work.
     pub turns: usize,
-    /// In how many of a hundred of them the first topic is worked on.
+    /// The percentage of turns about the first topic.
     pub first_percent: usize,
-    /// How they follow one another.
+    /// The order of the topics.
     pub shape: TopicShape,
-    /// The same seed gives the same bytes.
+    /// The seed; the same seed gives the same bytes.
     pub seed: u64,
 }
 
-/// A conversation and its topics.
+/// A conversation with its topics.
 #[derive(Clone, Debug)]
 pub struct TopicConversation {
-    /// The conversation, on the Chat wire.
+    /// The conversation, as Chat Completions messages.
     pub list: GeneratedList,
-    /// What a person would call each topic.
+    /// The name of each topic.
     pub names: Vec<&'static str>,
 }
 
-/// A name and the words that belong to it. No word belongs to two.
+/// A topic's name and words. No word belongs to two topics.
 struct Vocabulary {
     name: &'static str,
     words: &'static [&'static str],
@@ -215,7 +214,7 @@ const VERBS: &[&str] = &["reads", "checks", "rejects", "returns", "keeps", "drop
 const FAULTS: &[&str] =
     &["is off by one", "ignores the last row", "fails on empty input", "is far too slow", "runs twice"];
 
-/// Writes a conversation.
+/// Generates a conversation.
 #[must_use]
 pub fn topic_conversation(options: TopicOptions) -> TopicConversation {
     let count = options.topics.clamp(1, VOCABULARIES.len());
@@ -235,8 +234,8 @@ pub fn topic_conversation(options: TopicOptions) -> TopicConversation {
 }
 
 impl TopicConversation {
-    /// The share of a text that belongs to a topic, from 0 to 1, in characters. Each word that belongs to a topic speaks
-    /// for it; the other words of a line are shared out as those are. Lines without such words belong to nobody.
+    /// The share of a text's characters that is about a topic, from 0 to 1. Each word of a topic counts for it; the other words of a line
+    /// are divided in the same proportion. Lines without such words do not count.
     #[must_use]
     pub fn share(&self, text: &str, topic: usize) -> f64 {
         let (mut about, mut all) = (0.0, 0.0);
@@ -258,7 +257,7 @@ impl TopicConversation {
         if all > 0.0 { about / all } else { 0.0 }
     }
 
-    /// The topic a word, identifier or path belongs to.
+    /// The topic of a word, identifier or path.
     fn owner(&self, word: &str) -> Option<usize> {
         let mut parts = word.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
         parts.find_map(|part| {
@@ -285,13 +284,13 @@ impl Writer {
         self.rng.pick(topic.words)
     }
 
-    /// `exif_crop_12`: identifiers repeat, as they do in code.
+    /// An identifier such as `exif_crop_12`; identifiers repeat, as in code.
     fn identifier(&mut self, topic: &Vocabulary) -> String {
         let (first, second) = (self.word(topic), self.word(topic));
         format!("{first}_{second}_{}", self.rng.below(4))
     }
 
-    /// One of a few files a topic has.
+    /// One of the few files of a topic.
     fn file(&mut self, topic: &Vocabulary) -> String {
         let at = self.rng.below(5);
         let word = |offset: usize| {
@@ -317,12 +316,12 @@ impl Writer {
         self.json.push(tool_result_stub(WireFormat::Chat, &id, result));
     }
 
-    /// One turn, or one stretch of a longer one.
+    /// Writes one turn, or one stretch of a longer turn.
     fn stretch(&mut self, topic: &Vocabulary, shape: TopicShape) {
         let fault = self.rng.pick(FAULTS);
         let subject = self.word(topic);
         if shape == TopicShape::Turns {
-            // Often the topic is not named by its name.
+            // In half of the cases, another word stands in for the topic's name.
             let named = self.rng.chance(50);
             let what = if named { topic.name } else { subject };
             let rule = if self.rng.chance(15) {

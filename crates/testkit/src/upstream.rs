@@ -1,13 +1,13 @@
-//! A scripted upstream: a real server on loopback that speaks all three wires, records what it is asked, and answers as a
-//! test wants it to, faults included.
+//! A scripted upstream: a real server on loopback that supports all three wire formats, records requests, and answers as a test scripts
+//! it, including faults.
 //!
-//! It listens on a port of its own and stops when it is dropped. A [`Script`] says what is answered: a row of [`Reply`]s
-//! or a closure. With a [`PrefixCache`] it reports usage as the provider's cache rules would have it, by a clock that only
-//! the test moves. [`ServedModel`]s give it windows, which it enforces in the words of each wire, and answers to the
-//! questions that clients ask about models. A client's own request for a summary is answered with text. Parts: `reply` what is answered, `script` in which order, `play` how a reply
-//! becomes bytes, `serve` the server, `questions` what models there are, `recorded` what was asked.
+//! It listens on its own port and stops when it is dropped. A [`Script`] determines the answers: a row of [`Reply`]s or a closure. With a
+//! [`PrefixCache`] it reports usage by the provider's cache rules, with a clock that only the test moves. [`ServedModel`]s give it
+//! windows, which it enforces with the errors of each wire format, and answers to questions of clients about models. A client's own
+//! request for a summary is answered with text. Parts: `reply` answers, `script` their order, `play` the bytes of a reply, `serve` the
+//! server, `questions` models, `recorded` requests.
 //!
-//! Not for: anything that ships, nor for tests that pause the clock of the runtime, which runs ahead of sockets.
+//! Not for: anything that ships, and tests that pause the clock of the runtime, which then runs ahead of sockets.
 
 mod body;
 mod client_summary;
@@ -39,25 +39,25 @@ pub use script::Script;
 
 use script::Scripts;
 
-/// How an upstream is set up.
+/// The options of an upstream.
 #[derive(Debug, Default)]
 pub struct UpstreamOptions {
-    /// How prompts are cached, for reports of usage; without one, replies report what they were given.
+    /// The cache that determines reported usage; without one, replies report their own usage.
     pub cache: Option<PrefixCache>,
-    /// What time it is for the cache.
+    /// The clock of the cache.
     pub clock: TestClock,
-    /// Which server it passes itself off as when it is asked about models.
+    /// The kind of server it imitates in answers about models.
     pub kind: ServerKind,
-    /// The models it has. A prompt beyond the window of one of them is refused.
+    /// The models it serves. A prompt larger than the window of its model is refused.
     pub models: Vec<ServedModel>,
     /// Answers to other paths, by path.
     pub pages: Vec<(String, Reply)>,
-    /// How many calls it works on at once, as a small server does; the others wait, and a call whose client hangs up gives
-    /// its place to the next. No limit without it.
+    /// The number of concurrent calls, as on a small server; further calls wait, and a call whose client disconnects makes its slot free.
+    /// `None` means no limit.
     pub slots: Option<usize>,
 }
 
-/// A server that is listening.
+/// A running server.
 #[derive(Debug)]
 pub struct ScriptedUpstream {
     address: SocketAddr,
@@ -66,7 +66,7 @@ pub struct ScriptedUpstream {
     _stop: DropGuard,
 }
 
-/// What connections share.
+/// The state that connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     scripts: Mutex<Scripts>,
@@ -83,12 +83,12 @@ pub(crate) struct Shared {
 }
 
 impl ScriptedUpstream {
-    /// Starts a server that answers with this script.
+    /// Starts a server with this script.
     pub async fn start(script: impl Into<Script>) -> std::io::Result<Self> {
         Self::start_with(UpstreamOptions::default(), script).await
     }
 
-    /// Starts a server that is set up in a special way.
+    /// Starts a server with options.
     pub async fn start_with(options: UpstreamOptions, script: impl Into<Script>) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -111,43 +111,43 @@ impl ScriptedUpstream {
         Ok(Self { address, shared, asked, _stop: stop.drop_guard() })
     }
 
-    /// Plays another script to requests that name this model.
+    /// Sets another script for requests that name this model.
     pub fn for_model(&self, model: &str, script: impl Into<Script>) {
         locked(&self.shared.scripts).for_model(model, script.into());
     }
 
-    /// Its address, without a path.
+    /// The base URL, without a path.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Everything it was asked, in the order in which it came.
+    /// All requests, in the order of arrival.
     #[must_use]
     pub fn requests(&self) -> Vec<RecordedRequest> {
         locked(&self.shared.recorded).clone()
     }
 
-    /// What it was asked on one of the wires, without questions about models.
+    /// The calls in one of the wire formats, without questions about models.
     #[must_use]
     pub fn calls(&self) -> Vec<RecordedRequest> {
         self.requests().into_iter().filter(|request| request.wire_format().is_some()).collect()
     }
 
-    /// Replies that were not requested yet.
+    /// The number of replies that were not requested yet.
     #[must_use]
     pub fn left(&self) -> usize {
         locked(&self.shared.scripts).left()
     }
 
-    /// Waits until it was asked so many times in all.
+    /// Waits until there were this many requests.
     pub async fn until_asked(&self, times: usize) {
         let mut asked = self.asked.clone();
-        // The sender lives as long as the upstream does.
+        // The sender lives as long as the upstream.
         let _ = asked.wait_for(|count| *count >= times).await;
     }
 
-    /// Waits until somebody hung up before the end of a reply that stalled or was still being sent.
+    /// Waits until a client disconnected before the end of a reply.
     pub async fn until_hung_up(&self) {
         if let Ok(permit) = self.shared.hung_up.acquire().await {
             permit.forget();
@@ -155,11 +155,10 @@ impl ScriptedUpstream {
     }
 }
 
-/// Ports that are taken and never listened on, for as long as the process lives: one that was given back could be
-/// anybody's a moment later.
+/// Ports that are bound and never listened on while the process lives: a released port could be taken by another process.
 static SILENT: Mutex<Vec<TcpSocket>> = Mutex::new(Vec::new());
 
-/// An address on loopback where no server listens: connections are refused.
+/// An address on loopback that refuses connections.
 pub async fn refused_url() -> std::io::Result<String> {
     let socket = TcpSocket::new_v4()?;
     socket.bind((std::net::Ipv4Addr::LOCALHOST, 0).into())?;
@@ -171,7 +170,7 @@ pub async fn refused_url() -> std::io::Result<String> {
 /// A row of replies for [`Script`].
 pub(crate) type Replies = VecDeque<Reply>;
 
-/// A lock whose holder cannot leave anything half done.
+/// Locks a mutex whose value is valid even after a panic.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

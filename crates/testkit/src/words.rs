@@ -1,5 +1,5 @@
-//! Words for generated conversations: what people ask, what models answer, in many scripts; and the exact things that
-//! such texts carry (paths, names, numbers, hashes, addresses).
+//! Text of generated conversations: what users ask and models answer, in many scripts, with the exact strings that such text contains
+//! (paths, names, numbers, hashes, addresses).
 
 use std::fmt::Write as _;
 
@@ -119,15 +119,15 @@ const NAMES: &[&str] = &[
 const HOSTS: &[&str] =
     &["docs.example.org", "github.example.com", "status.example.net", "localhost:8443", "wiki.example.io"];
 
-/// Which scripts a list is written in.
+/// The scripts of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Voice {
     English,
-    /// Every script, changing from message to message.
+    /// All scripts, changing from message to message.
     World,
 }
 
-/// What a text is for.
+/// The kind of a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Request,
@@ -137,7 +137,7 @@ pub(crate) enum Kind {
     Instructions,
 }
 
-/// A text of its kind, filled with paths, names and numbers.
+/// A text of a kind, with paths, names and numbers.
 pub(crate) fn text(rng: &mut Rng, voice: Voice, kind: Kind) -> String {
     let foreign = voice == Voice::World && rng.chance(75);
     let templates = match kind {
@@ -152,7 +152,7 @@ pub(crate) fn text(rng: &mut Rng, voice: Voice, kind: Kind) -> String {
     let mut out = String::new();
     let template = rng.pick(templates);
     fill(rng, template, &mut out);
-    // Now and then several paragraphs, so that texts of one kind differ in size.
+    // Some texts have several paragraphs, so that texts of one kind differ in size.
     while matches!(kind, Kind::Request | Kind::Answer | Kind::Thought) && rng.chance(18) {
         out.push_str("\n\n");
         let template = rng.pick(templates);
@@ -161,7 +161,7 @@ pub(crate) fn text(rng: &mut Rng, voice: Voice, kind: Kind) -> String {
     out
 }
 
-/// Writes a template, replacing `{path}` and the like.
+/// Writes a template with `{path}` and similar placeholders replaced.
 pub(crate) fn fill(rng: &mut Rng, template: &str, out: &mut String) {
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
@@ -188,7 +188,7 @@ pub(crate) fn fill(rng: &mut Rng, template: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// A path as tools and people write them: relative or absolute.
+/// A path as tools and people write them, relative or absolute.
 pub(crate) fn path(rng: &mut Rng, out: &mut String) {
     if rng.chance(40) {
         out.push_str("/srv/app/");
@@ -200,7 +200,7 @@ pub(crate) fn path(rng: &mut Rng, out: &mut String) {
     out.push_str(rng.pick(ENDINGS));
 }
 
-/// A path of its own.
+/// A path in a new string.
 pub(crate) fn new_path(rng: &mut Rng) -> String {
     let mut out = String::new();
     path(rng, &mut out);
@@ -241,7 +241,7 @@ pub(crate) fn url(rng: &mut Rng, out: &mut String) {
     number(rng, out);
 }
 
-/// Bytes as base64 text, such as signatures and pictures carry.
+/// Base64 text, as in signatures and images.
 pub(crate) fn base64(rng: &mut Rng, length: usize, out: &mut String) {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut left = length;

@@ -5,7 +5,7 @@ use crate::lanes::Lane;
 use crate::profile::{Counts, Feature as F};
 
 /// Counts the shapes of one stretch. `beyond_ascii` marks the bytes of letters outside ASCII.
-// Counting bits takes one instruction on machines of the last fifteen years and a dozen on those before.
+// Counting bits takes one instruction on machines of the last fifteen years and a dozen on older ones.
 #[multiversion::multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt", "x86_64+popcnt"))]
 pub(crate) fn count_shapes(text: &Lane, beyond_ascii: Option<&Lane>, counts: &mut Counts) {
     let mut classes = classify(text);
@@ -53,7 +53,7 @@ fn count_numbers(classes: &Classes, counts: &mut Counts) {
     counts.add(F::MixedSeams, ((digit & letter.after(1)) | (letter & after_digit)).count());
 }
 
-/// What stands between words: punctuation, blanks, line ends.
+/// Counts the shapes between words: punctuation, blanks, line ends.
 #[inline(always)]
 fn count_gaps(classes: &Classes, punct: Bits, counts: &mut Counts) {
     let Classes { letter, digit, blank, newline, tab, repeated, .. } = *classes;

@@ -1,8 +1,7 @@
 //! Sets of positions in a stretch of text, one bit each, and the classes a position may belong to.
 //!
-//! Bytes are compared sixteen at a time and the outcome is kept as bits, so that combining classes at neighbouring
-//! positions is a shift and an `and` for 64 positions at once. There is no branch a byte and no table, so the speed does
-//! not depend on what the text says.
+//! Bytes are compared sixteen at a time and the result is stored as bits, so that combining classes at neighbouring positions is a shift
+//! and an `and` for 64 positions at once. There is no branch per byte and no table, so the speed does not depend on the text.
 
 use std::ops::{BitAnd, BitOr, Not};
 
@@ -20,7 +19,7 @@ const STEP: usize = 16;
 pub(crate) struct Bits([u64; WORDS]);
 
 impl Bits {
-    /// Positions whose predecessor, `by` positions back, is in the set.
+    /// Returns the positions whose predecessor, `by` positions back, is in the set.
     #[inline(always)]
     pub(crate) fn after(self, by: usize) -> Self {
         let mut carried = 0;
@@ -31,14 +30,14 @@ impl Bits {
         }))
     }
 
-    /// How many positions of the stretch are in the set; the history is not counted again.
+    /// Returns how many positions of the stretch are in the set; the history is not counted again.
     #[inline(always)]
     pub(crate) fn count(self) -> u32 {
         let [first, rest @ ..] = self.0;
         (first >> HISTORY).count_ones() + rest.iter().map(|word| word.count_ones()).sum::<u32>()
     }
 
-    /// Positions that a lane marks with ones.
+    /// Returns the positions that a lane marks with ones.
     #[inline(always)]
     pub(crate) fn of_lane(lane: &Lane) -> Self {
         let mut bits = [0; WORDS];
@@ -82,7 +81,7 @@ pub(crate) struct Classes {
     pub(crate) letter: Bits,
     pub(crate) capital: Bits,
     pub(crate) vowel: Bits,
-    /// Letters that few words hold.
+    /// Letters that occur in few words.
     pub(crate) rare: Bits,
     pub(crate) digit: Bits,
     pub(crate) graphic: Bits,
@@ -91,7 +90,7 @@ pub(crate) struct Classes {
     pub(crate) newline: Bits,
     pub(crate) control: Bits,
     pub(crate) slash: Bits,
-    /// The same byte as the one before.
+    /// Bytes equal to the one before.
     pub(crate) repeated: Bits,
 }
 
@@ -144,7 +143,7 @@ fn classify_step(bytes: u8x16, before: u8x16) -> [u8x16; CLASSES] {
     ]
 }
 
-/// All ones for bytes of the range, both ends included.
+/// Returns all ones for bytes of the range, both ends included.
 #[inline(always)]
 fn within(bytes: u8x16, low: u8, high: u8) -> u8x16 {
     let above = bytes - u8x16::splat(low);

@@ -1,13 +1,13 @@
-//! All limits that follow from a model's window: when to compact, what to keep, how long a summary may be, how much of a
-//! tool's output to send.
+//! All limits that follow from a model's window: when to compact, what to keep, how long a summary may be, how much of a tool's output to
+//! send.
 //!
-//! One pure function from the policy to the limits. Every value that a rule can change is an [`Effective`]: what was
-//! configured, what is in force, and why the two differ. The rules are steady: a larger window never lowers a limit, and
-//! nowhere does one more token of window move a limit by more than a few tokens.
+//! One pure function from the policy to the limits. Every value that a rule can change is an [`Effective`]: the configured value, the
+//! effective one, and the reason for the difference. The rules are continuous: a larger window never lowers a limit, and one more token of
+//! window never changes a limit by more than a few tokens.
 //!
-//! System prompt and tool definitions are the fixed part of a request: no compaction makes them smaller. What they take
-//! beyond a small share of the window (the excess) is set aside before shares are taken, so that a large fixed part moves
-//! the threshold up instead of eating the room for messages.
+//! System prompt and tool definitions are the fixed part of a request: no compaction makes them smaller. Their size beyond a small share of
+//! the window (the excess) is subtracted before shares are computed, so that a large fixed part moves the threshold up instead of reducing
+//! the space for messages.
 
 use std::fmt;
 
@@ -15,77 +15,76 @@ use serde::Serialize;
 
 use crate::economy::Economy;
 
-/// The smallest window that can hold a head, a summary and a tail worth the name.
+/// The smallest window that fits a head, a summary and a tail of useful size.
 pub(crate) const SMALLEST_WINDOW_TOKENS: u64 = 512;
-/// The share of the threshold that a tail may take lies in this range.
+/// The allowed range of the tail's share of the threshold.
 pub(crate) const TARGET_RATIO_RANGE: (f64, f64) = (0.10, 0.80);
 
-/// Percent of the window that stay free beside prompt and answer.
+/// The percentage of the window that stays free besides prompt and answer.
 const FREE_PERCENT: u64 = 2;
-/// A fixed part of up to this many percent of the window is small: the shares of the whole window hold beside it.
+/// A fixed part of up to this percentage of the window is small: shares are computed from the whole window.
 ///
-/// With the default shares a compaction starts at 50 % of the window and leaves at most 20 % beside the fixed part (tail
-/// 10 %, summary 5 %, head 5 %). With a fixed part of F percent there are 50 - F percent of messages at the threshold, and
-/// 30 - F of them go. That is at least half of the messages as long as F is at most 10.
+/// With the default shares a compaction starts at 50 % of the window and leaves at most 20 % beside the fixed part (tail 10 %, summary 5 %,
+/// head 5 %). With a fixed part of F percent there are 50 - F percent of messages at the threshold, and 30 - F of them go. That is at least
+/// half of the messages as long as F is at most 10.
 const SMALL_FIXED_PERCENT: u64 = 10;
-/// Percent of a reserved answer that stay reserved where the view grows past the threshold.
+/// The percentage of the reserved answer that stays reserved if the view grows beyond the threshold.
 const LEAST_RESERVED_PERCENT: u64 = 25;
-/// Percent of the window that a reserved answer may take at most; the prompt needs the rest.
+/// The maximum percentage of the window reserved for the answer; the prompt needs the rest.
 const MOST_RESERVED_PERCENT: u64 = 75;
 const SUMMARY_FLOOR_TOKENS: u64 = 2_000;
 const SUMMARY_CEILING_TOKENS: u64 = 12_000;
 const SUMMARY_WINDOW_PERCENT: u64 = 5;
-/// Shares of a configured size after a compaction: head and notes in percent of it, the notes up to so many tokens; the
-/// tail has the rest, less the words around the notes. Measured with `throughline-bench takeover --target`: at 5,600
-/// tokens 65 % for the notes answer 86 % of the questions, 55 % answer 83, 40 % answer 81; from 11,000 tokens on a
-/// longer tail answers more than longer notes do.
+/// Shares of a configured size after a compaction, in percent: for the head, and for the notes up to a limit in tokens. The tail gets the
+/// rest, less the text around the notes. Measured with `throughline-bench takeover --target`: at 5,600 tokens 65 % for the notes answer 86
+/// % of the questions, 55 % answer 83, 40 % answer 81; from 11,000 tokens on a longer tail answers more than longer notes do.
 const TARGET_HEAD_PERCENT: u64 = 10;
 const TARGET_NOTES_PERCENT: u64 = 65;
 const TARGET_NOTES_TOKENS: u64 = 5_500;
 const TARGET_FRAME_PERCENT: u64 = 5;
-/// A smaller size has no room for notes beside the last messages.
+/// The smallest configured size that fits notes besides the last messages.
 const SMALLEST_TARGET_TOKENS: u64 = 1_000;
 const HYGIENE_DISTANCE_PERCENT: u64 = 5;
-/// Characters that a token of a tool's output is taken to have.
+/// The assumed characters per token of a tool's output.
 const CHARS_A_TOKEN: u64 = 4;
 const RESULT_WINDOW_PERCENT: u64 = 15;
 const STEP_WINDOW_PERCENT: u64 = 30;
 const RESULT_FLOOR_CHARS: u64 = 8_000;
 const STEP_FLOOR_CHARS: u64 = 16_000;
 
-/// What was configured.
+/// The configured limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LimitPolicy {
     /// The model's window.
     pub window_tokens: u64,
     /// Share of the window at which to compact.
     pub threshold_ratio: f64,
-    /// Compact at this many tokens, if that is sooner.
+    /// Compact at this many tokens, if that is less.
     pub threshold_tokens: Option<u64>,
-    /// Tokens kept free for the answer: the request's own cap, else the configured one, else none.
+    /// Tokens reserved for the answer: the request's own output limit, or else the configured one, or else none.
     pub reserved_output_tokens: u64,
-    /// Share of the threshold that the newest messages may take.
+    /// The tail's share of the threshold.
     pub target_ratio: f64,
-    /// Tokens that head, notes and tail may have together after a compaction; in place of the share.
+    /// Tokens of head, notes and tail together after a compaction; replaces the share.
     pub target_tokens: Option<u64>,
-    /// Messages kept in front.
+    /// Number of messages protected at the beginning.
     pub protect_first_n: usize,
-    /// Messages kept at the end, as long as they are not much over the tail's budget.
+    /// Number of messages protected at the end, unless they exceed the tail's budget by far.
     pub protect_last_n: usize,
     /// Share of the window at which to compact before an agent runs at all.
     pub hygiene_ratio: f64,
-    /// Characters of one tool result.
+    /// Maximum characters of one tool result.
     pub tool_result_chars: u64,
-    /// Characters of all tool results of a step.
+    /// Maximum characters of all tool results of a step.
     pub tool_step_chars: u64,
-    /// Characters still shown of a result that was set aside.
+    /// Characters shown of a result that was stored as an artifact.
     pub tool_preview_chars: u64,
     /// Means of saving money.
     pub economy: Economy,
 }
 
 impl LimitPolicy {
-    /// The defaults for a window.
+    /// Returns the default policy for a window.
     #[must_use]
     pub fn for_window(window_tokens: u64) -> Self {
         Self {
@@ -106,14 +105,14 @@ impl LimitPolicy {
     }
 }
 
-/// A limit as configured and as in force.
+/// A configured and an effective limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effective<T> {
-    /// What the configuration asks for.
+    /// The configured value.
     pub configured: T,
-    /// What holds.
+    /// The effective value.
     pub effective: T,
-    /// Why they differ, if they do.
+    /// The reason for the difference, if there is one.
     pub reason: Option<LimitReason>,
 }
 
@@ -124,20 +123,20 @@ impl<T: PartialEq> Effective<T> {
     }
 }
 
-/// Why a limit is not what was configured.
+/// Why an effective limit differs from the configured one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LimitReason {
-    /// The answer and a margin have to fit as well.
+    /// The answer and a margin must fit too.
     RoomForOutput {
-        /// Tokens kept for the answer.
+        /// Tokens reserved for the answer.
         reserved_tokens: u64,
-        /// Tokens kept free beside it.
+        /// Tokens of the margin.
         margin_tokens: u64,
     },
-    /// An answer that long would leave no room for the prompt.
+    /// An answer that long would leave no space for the prompt.
     RoomForPrompt {
-        /// Tokens left to the prompt.
+        /// Tokens left for the prompt.
         prompt_tokens: u64,
     },
     /// Outside the allowed range.
@@ -147,29 +146,29 @@ pub enum LimitReason {
         /// Upper end.
         high: f64,
     },
-    /// Compaction of last resort has to come after the ordinary one.
+    /// The hygiene limit must be above the threshold.
     AfterThreshold {
         /// The ordinary threshold.
         threshold_tokens: u64,
     },
-    /// The window is too small for that much text at once.
+    /// The window is too small for that much text.
     SmallWindow {
-        /// The window.
+        /// The size of the window.
         window_tokens: u64,
     },
-    /// System prompt and tools take more than a small share of the window.
+    /// System prompt and tools exceed a small share of the window.
     FixedPart {
-        /// What they take.
+        /// Their size.
         fixed_tokens: u64,
-        /// Up to so many are small.
+        /// The size up to which they count as small.
         small_tokens: u64,
     },
-    /// Messages need more room beside a large fixed part than the reserved answer leaves: its cap is lowered when the
-    /// view grows that far.
+    /// Messages need more space beside a large fixed part than the reserved answer leaves: the output limit is lowered when the view grows
+    /// that far.
     RoomForMessages {
         /// Tokens that stay reserved for the answer.
         reserved_tokens: u64,
-        /// What system prompt and tools take.
+        /// The size of system prompt and tools.
         fixed_tokens: u64,
     },
 }
@@ -208,81 +207,81 @@ impl fmt::Display for LimitReason {
     }
 }
 
-/// Why no limits can be given.
+/// Why no limits can be computed.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum LimitError {
-    /// There is no window.
+    /// The window is zero.
     #[error("the window is 0 tokens; give the model's context length")]
     NoWindow,
-    /// There is next to none.
+    /// The window is too small.
     #[error("a window of {window_tokens} tokens is too small; at least {SMALLEST_WINDOW_TOKENS} are needed")]
     WindowTooSmall {
-        /// The window.
+        /// The size of the window.
         window_tokens: u64,
     },
-    /// A share that is none.
+    /// A share is not a positive number.
     #[error("{name} is {value}; it must be a number above 0")]
     NotAShare {
         /// The name of the limit.
         name: &'static str,
-        /// Its value.
+        /// The invalid value.
         value: f64,
     },
 }
 
-/// Everything that follows from a policy.
+/// All limits that follow from a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Limits {
     /// The model's window.
     pub window_tokens: u64,
-    /// Tokens kept for the answer.
+    /// Tokens reserved for the answer.
     pub reserved_output_tokens: Effective<u64>,
-    /// System prompt and tools, as far as they were known.
+    /// Tokens of system prompt and tools, as far as known.
     pub fixed_tokens: u64,
-    /// What those take beyond a small share of the window.
+    /// Their tokens beyond a small share of the window.
     pub excess_tokens: u64,
-    /// From here on a conversation is compacted.
+    /// The size at which a conversation is compacted.
     pub threshold_tokens: Effective<u64>,
-    /// As far as a view may grow where a compaction at the threshold would not pay for itself.
+    /// The size up to which a view may grow while a compaction would not pay for itself.
     pub hard_limit_tokens: Effective<u64>,
-    /// Share of the threshold, less the excess, that the tail may take.
+    /// The tail's share of the threshold without the excess.
     pub target_ratio: Effective<f64>,
-    /// Tokens that head, notes and tail may have together, where they were configured.
+    /// Tokens of head, notes and tail together, if configured.
     pub target_tokens: Option<Effective<u64>>,
     /// Tokens of the tail.
     pub tail_tokens: u64,
-    /// Tokens the protected messages in front may take.
+    /// Tokens of the protected messages at the beginning.
     pub head_tokens: u64,
-    /// Tokens up to which the last `protect_last_n` messages stay even over the tail's budget.
+    /// Tokens up to which the last `protect_last_n` messages are kept, even beyond the tail's budget.
     pub stretched_tail_tokens: u64,
-    /// Least room for the summary of a middle that is large enough.
+    /// The minimum budget of a summary, if the middle is large enough.
     pub summary_floor_tokens: u64,
-    /// Most room for a summary.
+    /// The maximum budget of a summary.
     pub summary_cap_tokens: u64,
-    /// The same with a small fixed part.
+    /// The same for a small fixed part.
     pub summary_cap_configured_tokens: u64,
-    /// From here on a conversation is compacted before an agent runs at all.
+    /// The size at which a conversation is compacted before an agent runs at all.
     pub hygiene_tokens: Effective<u64>,
-    /// Messages kept in front.
+    /// Number of messages protected at the beginning.
     pub protect_first_n: usize,
-    /// Messages kept at the end.
+    /// Number of messages protected at the end.
     pub protect_last_n: usize,
     /// Budgets for tool output.
     pub tools: ToolBudgets,
 }
 
 impl Limits {
-    /// The number of compactions that may be made to get one call through.
+    /// The limit of compactions for one call.
     pub const COMPACTIONS_PER_CALL: u32 = 3;
-    /// The number of messages the tail holds at least, whatever their size.
+    /// The minimum number of messages in the tail, whatever their size.
     pub const SMALLEST_TAIL_MESSAGES: usize = 3;
 
-    /// Works out all limits for a small fixed part.
+    /// Computes all limits for a small fixed part.
     pub fn compute(policy: &LimitPolicy) -> Result<Self, LimitError> {
         Self::beside(policy, 0)
     }
 
-    /// Works out all limits beside a system prompt and tools of this size.
+    /// Computes all limits for a system prompt and tools of this size.
     pub fn beside(policy: &LimitPolicy, fixed_tokens: u64) -> Result<Self, LimitError> {
         let window = policy.window_tokens;
         if window == 0 {
@@ -313,7 +312,7 @@ impl Limits {
             Some(target) => target_tail(target.effective),
             None => share(room, target_ratio.effective),
         };
-        // The summary shrinks with the room for messages: the window in which that room would be left beside no fixed part.
+        // The summary shrinks with the space for messages: this is the window that has as much space without a fixed part.
         let without_fixed = threshold_beside(policy, &FixedPart::new(0, window), usable, least_prompt);
         let as_window = scale(window, room, without_fixed.effective).clamp(SMALLEST_WINDOW_TOKENS, window);
         Ok(Self {
@@ -356,19 +355,19 @@ impl Limits {
     }
 }
 
-/// Tokens kept for the answer, leaving the prompt its least share.
+/// Returns the tokens reserved for the answer, leaving the prompt its minimum share.
 fn reserve(policy: &LimitPolicy, least_prompt: u64) -> Effective<u64> {
     let configured = policy.reserved_output_tokens;
     let effective = configured.min(percent(policy.window_tokens, MOST_RESERVED_PERCENT));
     Effective::new(configured, effective, LimitReason::RoomForPrompt { prompt_tokens: least_prompt })
 }
 
-/// System prompt and tools against a window.
+/// System prompt and tools in relation to a window.
 #[derive(Clone, Copy, Debug)]
 struct FixedPart {
     tokens: u64,
     small_tokens: u64,
-    /// What they take beyond a small share.
+    /// Their tokens beyond a small share.
     excess_tokens: u64,
 }
 
@@ -380,13 +379,13 @@ impl FixedPart {
     }
 }
 
-/// The configured threshold: the share of the window, or the tokens that were asked for where that is sooner.
+/// Returns the configured threshold: the share of the window, or the configured tokens if that is less.
 fn configured_threshold(policy: &LimitPolicy) -> u64 {
     let by_ratio = share(policy.window_tokens, policy.threshold_ratio).max(1);
     policy.threshold_tokens.map_or(by_ratio, |tokens| tokens.clamp(1, by_ratio))
 }
 
-/// The share of the window is taken of what lies beside the excess; tokens that were asked for hold as they are.
+/// Returns the threshold. A share is taken of the window without the excess; a threshold in tokens is unchanged.
 fn threshold_beside(
     policy: &LimitPolicy,
     fixed: &FixedPart,
@@ -413,46 +412,46 @@ fn threshold_beside(
     Effective::new(configured, wanted.min(room), reason)
 }
 
-/// What the tail and the summary are shares of: the messages between the fixed part and the threshold. A fixed part that is
-/// small counts as nothing, one of twice that size or more in full, and in between it is phased in, so that no limit jumps.
+/// Returns the tokens of which the tail and the summary are shares: the messages between the fixed part and the threshold. A small fixed
+/// part does not count, one of twice that size or more counts in full, and in between it is phased in, so that limits change continuously.
 ///
-/// A threshold in tokens may lie below the fixed part. Such a view is compacted at the hard limit, and keeps at least half of
-/// the share that the threshold would have of a window without the fixed part.
+/// A threshold in tokens may be below the fixed part. Such a view is compacted at the hard limit, and this is at least half of what the
+/// threshold would give in a window without the fixed part.
 fn message_room(policy: &LimitPolicy, fixed: &FixedPart, threshold: u64) -> u64 {
     let counted = fixed.tokens.min(fixed.excess_tokens.saturating_mul(2)).min(policy.window_tokens);
     let beside = scale(configured_threshold(policy), policy.window_tokens - counted, policy.window_tokens);
     threshold.saturating_sub(counted).max(beside / 2).min(threshold)
 }
 
-/// The last messages may stretch the tail by half, as long as the fixed part is small; beside a larger one by less, and
-/// from twice a small share on not at all: there the tail decides what a compaction frees.
+/// Returns the size up to which the last messages may extend the tail: by half for a small fixed part, by less for a larger one, and not at
+/// all from twice a small share on, where the tail decides how much a compaction frees.
 fn stretched(tail_tokens: u64, fixed: &FixedPart) -> u64 {
     let unused = fixed.small_tokens.saturating_sub(fixed.excess_tokens);
     tail_tokens + scale(tail_tokens / 2, unused, fixed.small_tokens)
 }
 
-/// The size after a compaction that was asked for: at most half of the messages at the threshold, or there would be little
-/// point, and enough for notes worth the name.
+/// Returns the effective target size: at most half of the messages at the threshold, or a compaction would free too little, and enough for
+/// notes of useful size.
 fn target_within(configured: u64, room: u64) -> Effective<u64> {
     let (low, high) = (SMALLEST_TARGET_TOKENS.min(room / 2), room / 2);
     let reason = LimitReason::OutOfRange { low: low as f64, high: high as f64 };
     Effective::new(configured, configured.clamp(low, high), reason)
 }
 
-/// Least tokens of the notes in a view of a configured size.
+/// Returns the minimum tokens of the notes in a view of a configured size.
 fn target_notes(target_tokens: u64) -> u64 {
     percent(target_tokens, TARGET_NOTES_PERCENT).min(TARGET_NOTES_TOKENS)
 }
 
-/// Tokens of the tail in a view of a configured size.
+/// Returns the tokens of the tail in a view of a configured size.
 fn target_tail(target_tokens: u64) -> u64 {
     let beside = percent(target_tokens, 100 - TARGET_HEAD_PERCENT - TARGET_FRAME_PERCENT);
     beside.saturating_sub(target_notes(target_tokens))
 }
 
-/// As far as a view may grow: all but the answer and a margin. Beside a large fixed part that may leave next to nothing
-/// above the threshold, and a compaction there would never pay. So the limit lies as far above the threshold as the excess
-/// is large, at the expense of the reserved answer, of which a quarter stays.
+/// Returns the size up to which a view may grow: everything except the answer and a margin. Beside a large fixed part, that could be so
+/// close to the threshold that a compaction would never pay. So the limit is as far above the threshold as the excess is large; for that,
+/// up to three quarters of the reserved answer are used.
 fn hard_limit(usable: u64, reserved: u64, threshold: u64, fixed: &FixedPart) -> Effective<u64> {
     let configured = usable.saturating_sub(reserved).max(threshold);
     let kept = percent(reserved, LEAST_RESERVED_PERCENT);
@@ -475,7 +474,7 @@ fn summary_cap(window: u64) -> u64 {
     percent(window, SUMMARY_WINDOW_PERCENT).max(for_small_windows).min(SUMMARY_CEILING_TOKENS)
 }
 
-/// Later than the threshold, but early enough for the answer to fit.
+/// Returns the hygiene limit: above the threshold, but low enough for the answer to fit.
 fn hygiene(policy: &LimitPolicy, reserved: u64, threshold: u64) -> Effective<u64> {
     let window = policy.window_tokens;
     let configured = share(window, policy.hygiene_ratio);
@@ -489,19 +488,19 @@ fn hygiene(policy: &LimitPolicy, reserved: u64, threshold: u64) -> Effective<u64
     Effective::new(configured, wanted.min(room), reason)
 }
 
-/// Characters of tool output that go to the model.
+/// Limits of tool output sent to the model, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ToolBudgets {
-    /// Of one result.
+    /// For one result.
     pub result_chars: Effective<u64>,
-    /// Of all results of a step.
+    /// For all results of a step.
     pub step_chars: Effective<u64>,
-    /// Of a result that was set aside.
+    /// For the preview of a result that was stored as an artifact.
     pub preview_chars: Effective<u64>,
 }
 
 impl ToolBudgets {
-    /// Scales budgets down to a window; with no window known they hold as configured.
+    /// Scales the limits to a window; without a known window they are as configured.
     #[must_use]
     pub fn compute(
         window_tokens: Option<u64>,
@@ -526,19 +525,19 @@ impl ToolBudgets {
     }
 }
 
-/// A whole percentage, rounded down, without overflow.
+/// Returns a whole percentage, rounded down, without overflow.
 fn percent(of: u64, percent: u64) -> u64 {
     let wide = u128::from(of) * u128::from(percent) / 100;
     u64::try_from(wide).unwrap_or(u64::MAX)
 }
 
-/// An amount of one whole as the same share of another, rounded down, without overflow.
+/// Returns the amount that is the same share of `to` as `amount` is of `from`, rounded down, without overflow.
 fn scale(amount: u64, to: u64, from: u64) -> u64 {
     let wide = u128::from(amount) * u128::from(to) / u128::from(from.max(1));
     u64::try_from(wide).unwrap_or(u64::MAX)
 }
 
-/// A share, rounded down; a product that is a whole number but for the last bits of its float counts as that number.
+/// Returns a share, rounded down; a product within rounding error of a whole number counts as that number.
 fn share(of: u64, ratio: f64) -> u64 {
     const LAST_BITS: f64 = 1e-9;
     (of as f64 * ratio + LAST_BITS).floor() as u64

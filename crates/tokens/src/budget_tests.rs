@@ -1,4 +1,4 @@
-//! The numbers of the design, Hermes' vectors where ours agree, and what must hold for every window.
+//! Tests of the documented figures, of Hermes' test vectors where ours agree, and of properties for every window.
 
 use proptest::prelude::*;
 
@@ -153,12 +153,12 @@ fn limits_beside_a_large_fixed_part() {
     for ((window, reserved, fixed), expected) in [
         ((200_000, 0, 20_000), (100_000, 196_000, 20_000, 10_000, 10_000)),
         ((200_000, 32_000, 42_000), (111_000, 164_000, 13_800, 6_900, 6_900)),
-        // The agent asks for 32,000 tokens of answer: the hard limit takes some of them.
+        // The agent requests 32,000 tokens for the answer: the hard limit uses some of them.
         ((90_000, 32_000, 31_000), (56_000, 78_000, 5_000, 2_500, 2_500)),
         ((90_000, 0, 31_000), (56_000, 88_200, 5_000, 2_500, 2_500)),
         ((128_000, 32_000, 16_000), (65_600, 93_440, 11_840, 5_920, 5_920)),
         ((8_192, 0, 2_600), (4_986, 8_028, 477, 238, 596)),
-        // System prompt and tools that fill the window leave nothing to be shared out.
+        // System prompt and tools that fill the window leave no space.
         ((90_000, 0, 500_000), (85_500, 88_200, 0, 0, 64)),
     ] {
         let found = beside(window, reserved, fixed);

@@ -1,44 +1,44 @@
-//! What writing, reading and answering cost beside a plain prompt token: all that a decision about caches needs of prices.
+//! Prices of cache writes, cache reads and answers relative to an uncached prompt token.
 
 use serde::{Deserialize, Serialize};
 
 use crate::usage::Usage;
 
-/// Prices in thousandths of the price of a prompt token that no cache is involved in.
+/// Prices in thousandths of the price of an uncached prompt token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachePrices {
-    /// A prompt token that is written to the cache.
+    /// The price of a prompt token written to the cache.
     pub write_permille: u64,
-    /// A prompt token that is read from it.
+    /// The price of a prompt token read from the cache.
     pub read_permille: u64,
-    /// A token of an answer.
+    /// The price of an output token.
     pub output_permille: u64,
 }
 
 impl Default for CachePrices {
-    /// The usual ratio of writing and reading, where no price is known. It represents the time that a server without prices
-    /// needs to read a changed prompt again. What an answer costs there is not known, so it counts as nothing.
+    /// The default ratios, for unknown prices. They represent the time that a server without prices needs to process a changed prompt
+    /// again. The price of an answer is unknown there and counts as zero.
     fn default() -> Self {
         Self { write_permille: 1_250, read_permille: 100, output_permille: 0 }
     }
 }
 
-/// How long what is written to a cache lives, which some sell at different prices.
+/// The lifetime of cache writes, which some providers sell at different prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteDuration {
-    /// Minutes.
+    /// A few minutes.
     Minutes,
     /// An hour.
     AnHour,
 }
 
-/// Tokens that prices are read at: enough for exact ratios, too few for the higher price of very long prompts.
+/// The number of tokens for which prices are computed: enough for exact ratios, too few for the higher price of very long prompts.
 const PRICED_TOKENS: u64 = 100_000;
 
 impl CachePrices {
-    /// The ratios of a price list, which `price` reads: micro-dollars for this usage, of which so many tokens are written to
-    /// the cache for an hour. The usual ratio where the list has no price. Where writing has no price of its own it costs
-    /// what a prompt token costs, and so does reading where it is not sold cheaper.
+    /// Returns the ratios of a price list. `price` returns micro-dollars for a usage, of which the second argument is the cache writes that
+    /// last an hour. The default ratios apply if the list has no price. Without separate prices, writing and reading cost as much as a
+    /// prompt token.
     #[must_use]
     pub fn of(duration: WriteDuration, price: impl Fn(Usage, u64) -> Option<u64>) -> Self {
         let price = |usage: Usage| {

@@ -1,9 +1,9 @@
-//! Ratios of real price lists, and what holds without one.
+//! Tests of the ratios of real price lists, and of the defaults.
 
 use super::*;
 use crate::prices::PricedCall;
 
-/// Some day for which the list has prices.
+/// A day for which the list has prices.
 const AT_MS: i64 = 1_790_000_000_000;
 
 fn prices(model: &str, provider: &str, duration: WriteDuration) -> (u64, u64, u64) {
@@ -17,7 +17,7 @@ fn prices(model: &str, provider: &str, duration: WriteDuration) -> (u64, u64, u6
 fn prices_come_from_the_list() {
     assert_eq!(prices("claude-sonnet-4-5", "anthropic", WriteDuration::Minutes), (1_250, 100, 5_000));
     assert_eq!(prices("claude-sonnet-4-5", "anthropic", WriteDuration::AnHour), (2_000, 100, 5_000));
-    // Writing has no price of its own there.
+    // There is no separate price for writing.
     assert_eq!(prices("gpt-5", "openai", WriteDuration::Minutes), (1_000, 100, 8_000));
 }
 

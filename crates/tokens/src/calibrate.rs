@@ -1,34 +1,34 @@
-//! Learning from real usage how far an estimate is off.
+//! Learns the error of estimates from real usage.
 //!
-//! Every answered call says how many tokens its prompt had. The difference to the prompt before is what the things added
-//! in between really weigh; held against their estimate it gives a ratio. A [`Calibrator`] keeps a running mean of the
-//! logarithm of that ratio for one provider and model, robust against the steps that say nothing about the tokenizer
-//! (hidden reminders, dropped reasoning, a changed system prompt), and forgets slowly, so that it follows a model that
-//! changes behind its name. Pure: no clock, no randomness, same observations, same state.
+//! Every answered call reports the tokens of its prompt. The difference to the previous prompt is the real size of what was added in
+//! between; divided by its estimate, it gives a ratio. A [`Calibrator`] keeps a running mean of the logarithm of that ratio for one
+//! provider and model, robust against steps that are unrelated to the tokenizer (hidden reminders, dropped reasoning, a changed system
+//! prompt), and forgets slowly, so that it follows a model that changes without a change of name. Pure: no clock, no randomness, same
+//! observations, same state.
 
 use serde::{Deserialize, Serialize};
 
-/// Additions estimated below this are mostly overhead and rounding, and are not learnt from.
+/// Additions with a smaller estimate are mostly overhead and rounding, and are not used.
 const SMALLEST_ADDITION_TOKENS: u64 = 300;
-/// An addition of this size counts half as much as a huge one.
+/// An addition of this size has half the weight of a very large one.
 const HALF_EVIDENCE_TOKENS: f64 = 1_500.0;
-/// Ratios beyond this either way are something else than a tokenizer.
+/// Larger or smaller ratios have another cause than the tokenizer.
 const LARGEST_RATIO: f64 = 4.0;
-/// How many observations the prior is worth.
+/// The weight of the prior, in observations.
 const PRIOR_EVIDENCE: f64 = 0.5;
-/// What remains of the evidence with each new observation: about the last twenty count.
+/// The factor on the evidence with each new observation: about the last twenty count.
 const MEMORY: f64 = 0.95;
-/// Where a prior that was never measured is expected to lie: one in three models is further off than this.
+/// The expected error of a prior that was never measured: one in three models is further off.
 const PRIOR_DISPERSION: f64 = 0.3;
-/// An observation further from the mean than this many times the usual distance counts as being just there.
+/// An observation further from the mean than this many times the usual distance counts as if it were at that distance.
 const OUTLIER_DISTANCE: f64 = 0.7;
 
-/// How much further the scatter looks than the factor.
+/// How much further the scatter reaches than the factor.
 const SCATTER_REACH: f64 = 4.0;
-/// Never so sure that a real change looks like an outlier for ever.
+/// The lower limit of the dispersion, so that a real change is not treated as an outlier forever.
 const SMALLEST_DISPERSION: f64 = 0.02;
 
-/// How far estimates are off for one provider and model.
+/// The error of estimates for one provider and model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Calibrator {
@@ -38,7 +38,7 @@ pub struct Calibrator {
     evidence: f64,
     /// Mean square distance of observations from the factor, in logarithms.
     variance: f64,
-    /// Observations that were learnt from.
+    /// Number of observations used.
     samples: u64,
 }
 
@@ -53,12 +53,12 @@ impl Default for Calibrator {
     }
 }
 
-/// Whether an observation was learnt from.
+/// Whether an observation was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
-    /// It moved the factor.
+    /// It changed the factor.
     Learnt,
-    /// Too small to tell anything.
+    /// It was too small.
     TooSmall,
     /// The prompt did not grow, so something was removed as well.
     NotAnAddition,
@@ -88,8 +88,8 @@ impl Calibrator {
         self.evidence = self.evidence * MEMORY + weight;
         let share = weight / self.evidence;
         self.log_factor += share * distance;
-        // The scatter sees more of an outlier than the factor does: a lasting change widens the reach until it is
-        // followed, a single odd step does not.
+        // The scatter uses more of an outlier than the factor does: a lasting change widens the reach until the factor follows it, a single
+        // outlier does not.
         let seen = whole_distance.clamp(-SCATTER_REACH * reach, SCATTER_REACH * reach);
         self.variance += share * (seen * seen - self.variance);
         self.variance = self.variance.max(SMALLEST_DISPERSION * SMALLEST_DISPERSION);
@@ -97,8 +97,8 @@ impl Calibrator {
         Observation::Learnt
     }
 
-    /// The factor for estimates. A mean within its own uncertainty of the prior is mostly noise and is drawn back to
-    /// it; one outside is taken as it is.
+    /// Returns the factor for estimates. A mean within its own uncertainty of the prior is mostly noise and is drawn back to it; one
+    /// outside is used unchanged.
     #[must_use]
     pub fn factor(&self) -> f64 {
         let signal = self.log_factor * self.log_factor;
@@ -107,19 +107,19 @@ impl Calibrator {
         (self.log_factor * kept).exp()
     }
 
-    /// Usual distance of an observation from the factor, as a share of it.
+    /// Returns the usual distance of an observation from the factor, as a share of it.
     #[must_use]
     pub fn dispersion(&self) -> f64 {
         self.variance.sqrt()
     }
 
-    /// Observations that were learnt from.
+    /// Returns the number of observations used.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// An estimate, corrected.
+    /// Returns an estimate multiplied by the factor.
     #[must_use]
     pub fn correct(&self, estimated: u64) -> u64 {
         if estimated == 0 { 0 } else { ((estimated as f64 * self.factor()).round() as u64).max(1) }

@@ -1,4 +1,4 @@
-//! What a calibrator learns, forgets and refuses to learn.
+//! Tests of what a calibrator learns, forgets and ignores.
 
 use super::*;
 

@@ -1,7 +1,6 @@
-//! What is known of models by their names: window, longest answer, family, smallest prompt that is cached. The values are
-//! data (`models.json`).
+//! Facts about models by name: window, longest answer, family, smallest cached prompt. The values are data (`models.json`).
 //!
-//! A catalogue is the last resort: a configured window and one learnt from the provider outrank it.
+//! A catalogue is the last resort: a configured window and one learnt from the provider take precedence.
 
 use std::sync::LazyLock;
 
@@ -15,22 +14,22 @@ use crate::user_models::Catalogue;
 /// The facts about a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelFacts {
-    /// The entry these values are from; `None` when they are the defaults.
+    /// The entry with these values; `None` for the defaults.
     pub entry: Option<&'static str>,
     /// Its window.
     pub window_tokens: u64,
-    /// The longest answer it can give, where known. It is never reserved by itself.
+    /// The longest answer it can give, if known. It is never reserved automatically.
     pub max_output_tokens: Option<u64>,
-    /// How it cuts text into tokens.
+    /// How it splits text into tokens.
     pub family: Family,
-    /// The public encoding that counts for it exactly, where there is one.
+    /// The public encoding that counts its tokens exactly, if there is one.
     pub encoding: Option<Encoding>,
-    /// The smallest prompt its provider caches, where known.
+    /// The smallest prompt that its provider caches, if known.
     pub cache_minimum_tokens: Option<u64>,
 }
 
 impl ModelFacts {
-    /// How the model splits text into tokens. For an unknown model, the wire format suggests it.
+    /// Returns how the model splits text into tokens. For an unknown model, the wire format suggests it.
     #[must_use]
     pub fn family_on(&self, wire: WireFormat) -> Family {
         match (self.entry, wire) {
@@ -56,8 +55,8 @@ static ENTRIES: LazyLock<Vec<CatalogueEntry>> =
     LazyLock::new(|| serde_json::from_str(include_str!("../models.json")).unwrap_or_default());
 
 impl Catalogue {
-    /// Looks a model up by its name. The longest entry that stands in the name at the start of a word wins; dots and
-    /// dashes, capitals and small letters are the same.
+    /// Looks a model up by its name. The longest entry that occurs in the name at the start of a word is used; dots equal dashes, and case
+    /// is ignored.
     ///
     /// ```
     /// use throughline_tokens::Catalogue;
@@ -91,8 +90,8 @@ pub(crate) fn normalise(model: &str) -> String {
     model.chars().map(|c| if matches!(c, '.' | '_' | ' ') { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
-/// Whether an entry begins a word of the name and, if it ends with a version, ends it there: `gpt-4-1` is neither in
-/// `gpt-4-1106` nor `o1` in `o1x`, but `llama` is in `llama3`.
+/// Whether an entry starts a word of the name and, if it ends with a version, also ends there: `gpt-4-1` is not in `gpt-4-1106` and `o1`
+/// not in `o1x`, but `llama` is in `llama3`.
 pub(crate) fn stands_in(entry: &str, name: &str) -> bool {
     name.match_indices(entry).any(|(at, _)| {
         let before = name[..at].chars().next_back();

@@ -1,4 +1,4 @@
-//! Names as they are met, and the data file itself.
+//! Tests of names in use, and of the data file.
 
 use super::*;
 

@@ -1,12 +1,12 @@
-//! What a message, a system prompt or a list of tools is made of, as far as its size goes.
+//! The content of a message, a system prompt or a list of tools, as far as it determines the size.
 
 use std::ops::{Add, AddAssign};
 
 use crate::image::ImageTokens;
 use crate::profile::TextProfile;
 
-/// Additive measure of content on a wire: the shapes of all its text, and how many things stand around the text.
-/// It knows no model; [`TokenModel::estimate_content`](crate::TokenModel::estimate_content) turns it into tokens.
+/// An additive measure of content in a wire format: the shapes of all its text, and the number of items around the text. It is independent
+/// of the model; [`TokenModel::estimate_content`](crate::TokenModel::estimate_content) converts it to tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContentProfile {
     /// All text: content, readable reasoning, names and arguments of calls, results, schemas.
@@ -19,16 +19,16 @@ pub struct ContentProfile {
     pub tool_results: u32,
     /// Tool definitions.
     pub tool_definitions: u32,
-    /// Characters of reasoning that is only there encrypted.
+    /// Characters of reasoning that is available only encrypted.
     pub sealed_chars: u32,
     /// The images.
     pub images: ImageTokens,
-    /// Bytes of JSON it came as.
+    /// Bytes of the original JSON.
     pub json_bytes: u64,
 }
 
 impl ContentProfile {
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { text, messages, tool_calls, tool_results, tool_definitions, sealed_chars, images, .. } =

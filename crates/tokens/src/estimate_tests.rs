@@ -1,4 +1,4 @@
-//! What must hold for profiles and estimates of any text.
+//! Tests of properties of profiles and estimates for any text.
 
 use proptest::prelude::*;
 use throughline_transcript::{escape_into, unescape};
@@ -8,7 +8,7 @@ use crate::profile::Feature;
 use crate::scan::Scanner;
 use crate::{Encoding, Family, TextProfile, TokenModel};
 
-/// Characters from every script and class, so that shapes of all kinds form and straddle seams.
+/// Characters from every script and class, so that shapes of all kinds occur and cross borders.
 fn characters() -> impl Strategy<Value = char> {
     prop_oneof![
         8 => proptest::char::range('a', 'z'),
@@ -36,7 +36,7 @@ fn texts() -> impl Strategy<Value = String> {
         .prop_map(|runs| runs.into_iter().flat_map(|(c, n)| std::iter::repeat_n(c, n)).collect())
 }
 
-/// The profile of the text that the inside of a JSON string encodes.
+/// Returns the profile of the text encoded by the inside of a JSON string.
 fn profile_json_str(raw: &[u8]) -> TextProfile {
     let mut scanner = Scanner::new();
     scanner.push_json(raw);
@@ -120,7 +120,7 @@ proptest! {
     }
 }
 
-/// The shapes once more, one byte after the other and without a trick.
+/// Counts the shapes again, simply, byte by byte.
 #[derive(Default)]
 struct Reference {
     counts: Vec<(Feature, u32)>,
@@ -267,7 +267,7 @@ fn shapes_across_the_end_of_a_window_are_found() {
     const { assert!(HISTORY >= 12, "the longest shape looks back eleven bytes") };
 }
 
-/// Estimates against exact counts, and how far a prior may be off, in percent.
+/// Compares estimates with exact counts, with a maximum error of a prior in percent.
 #[test]
 fn estimates_are_near_the_exact_count() {
     let code = include_str!("scan.rs");

@@ -1,7 +1,7 @@
 //! The exact counter for OpenAI's public encodings: the only place that knows the tokenizer crate.
 //!
-//! Slower than an estimate by one order of magnitude and for one vocabulary at a time, so it is asked where an exact
-//! figure matters, not for every message.
+//! Slower than an estimate by one order of magnitude and for one vocabulary at a time, so it is used where an exact figure matters, not for
+//! every message.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub enum Encoding {
     Cl100k,
 }
 
-/// Model names by how they begin, the more special first.
+/// Prefixes of model names, the more specific first.
 const MODELS: &[(&str, Encoding)] = &[
     ("gpt-4o", Encoding::O200k),
     ("gpt-4.1", Encoding::O200k),
@@ -37,7 +37,7 @@ const MODELS: &[(&str, Encoding)] = &[
 ];
 
 impl Encoding {
-    /// The encoding of a model, for models whose encoding is public.
+    /// Returns the encoding of a model, if it is public.
     ///
     /// ```
     /// use throughline_tokens::Encoding;
@@ -53,7 +53,7 @@ impl Encoding {
         MODELS.iter().find(|(start, _)| base.starts_with(start)).map(|(_, encoding)| *encoding)
     }
 
-    /// The name OpenAI gives it.
+    /// Returns OpenAI's name for it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -69,16 +69,15 @@ impl Encoding {
         }
     }
 
-    /// Tokens of a text. What looks like a special token is counted as the ordinary text it is.
+    /// Returns the tokens of a text. Special tokens are counted as the ordinary text they consist of.
     ///
-    /// The vocabulary is unpacked on first use (some 50 ms) and kept. A run of more than a few thousand equal ASCII
-    /// characters, which the algorithm is slow on, is counted from a part of it: tokens of such a run repeat with a
-    /// period that divides `RUN_BLOCK`, so the result is exact but for at most a few tokens where the run touches
-    /// other text.
+    /// The vocabulary is unpacked on first use (some 50 ms) and stays in memory. A run of more than a few thousand equal ASCII characters,
+    /// for which the algorithm is slow, is counted from a part of it: tokens of such a run repeat with a period that divides `RUN_BLOCK`,
+    /// so the error is at most a few tokens where the run borders on other text.
     #[must_use]
     pub fn count(self, text: &str) -> u64 {
         self.count_exactly(text)
-            // Only without the vocabularies; an estimate is better than nothing.
+            // Only without the vocabularies, where an estimate is better than nothing.
             .unwrap_or_else(|| TokenModel::of(self.family()).estimate(&TextProfile::of(text)))
     }
 
@@ -105,11 +104,11 @@ impl Encoding {
     }
 }
 
-/// Characters of a long run that are counted at once: a multiple of the length of every token that is one character
-/// repeated (powers of two up to 128, and three digits).
+/// Characters of a long run that are counted at once: a multiple of the length of every token that repeats one character (powers of two up
+/// to 128, and three digits).
 #[cfg(feature = "exact")]
 const RUN_BLOCK: usize = 3 * 512;
-/// Runs shorter than this are counted as they are.
+/// Shorter runs are counted normally.
 #[cfg(feature = "exact")]
 const LONG_RUN: usize = 4 * RUN_BLOCK;
 

@@ -1,4 +1,4 @@
-//! Known answers, taken from OpenAI's own implementation, and input made to hurt.
+//! Tests of known results, taken from OpenAI's own implementation, and of adversarial input.
 
 use super::*;
 

@@ -1,33 +1,32 @@
-//! What a picture costs: by its area on the Anthropic wire, by tiles on the OpenAI wires, or a flat sum when its size
-//! cannot be told.
+//! The tokens of an image: by its area in the Anthropic format, by tiles in the OpenAI formats, or a fixed number if its size is unknown.
 //!
-//! The size is read from the first bytes of the file, which in a transcript stand as base64 inside JSON.
+//! The size is read from the first bytes of the file, which is base64 inside the JSON of a transcript.
 
 use std::ops::AddAssign;
 
-/// Tokens of a picture whose size is not known.
+/// Tokens of an image of unknown size.
 pub(crate) const UNKNOWN_IMAGE_TOKENS: u32 = 1_500;
 
-/// How a wire prices pictures.
+/// How a wire format counts images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageRule {
     /// One token for 750 pixels, after scaling down to the largest size the model sees.
     Area,
-    /// A base price and one for each tile of 512 by 512 pixels, after scaling down.
+    /// A base amount and one for each tile of 512 by 512 pixels, after scaling down.
     Tiles,
 }
 
-/// What pictures cost under each rule, so that the sum fits any wire.
+/// The tokens of images under each rule, so that the sum is valid for any wire format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImageTokens {
-    /// How many pictures.
+    /// Number of images.
     pub count: u32,
     by_area: u32,
     by_tiles: u32,
 }
 
 impl ImageTokens {
-    /// One picture; `size` is its width and height in pixels.
+    /// Returns the tokens of one image; `size` is its width and height in pixels.
     #[must_use]
     pub fn one(size: Option<(u32, u32)>) -> Self {
         let known = size.filter(|(width, height)| *width > 0 && *height > 0);
@@ -81,17 +80,17 @@ fn tile_tokens((width, height): (u32, u32)) -> u32 {
     (BASE + A_TILE * tiles) as u32
 }
 
-/// Base64 characters decoded to look for the size: most headers lie at the very start, a camera's JPEG has its frame
-/// header behind metadata of up to 64 KiB.
+/// Base64 characters decoded to find the size: most headers are at the very start, a camera's JPEG has its frame header after metadata of
+/// up to 64 KiB.
 const SNIFFED_CHARS: [usize; 2] = [1_024, 128 * 1_024];
 
-/// Width and height of the PNG, JPEG, GIF or WebP picture whose base64 text this is (as it stands inside JSON).
+/// Returns width and height of the PNG, JPEG, GIF or WebP image in this base64 text, as it occurs inside JSON.
 #[must_use]
 pub(crate) fn sniff_base64_image(base64: &[u8]) -> Option<(u32, u32)> {
     SNIFFED_CHARS.iter().find_map(|chars| sniff_image(&decode_base64(&base64[..base64.len().min(*chars)])))
 }
 
-/// Width and height of a picture from its first bytes.
+/// Returns width and height of an image from its first bytes.
 #[must_use]
 pub(crate) fn sniff_image(bytes: &[u8]) -> Option<(u32, u32)> {
     if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
@@ -109,7 +108,7 @@ pub(crate) fn sniff_image(bytes: &[u8]) -> Option<(u32, u32)> {
     None
 }
 
-/// Walks the segments of a JPEG to its frame header.
+/// Finds the frame header of a JPEG.
 fn sniff_jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
     let mut at = 2;
     loop {
@@ -153,7 +152,7 @@ fn little_endian(bytes: &[u8], at: usize, len: usize) -> Option<u32> {
     Some(digits.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
 }
 
-/// Decodes as far as the text is base64 (either alphabet); line breaks, also escaped ones, are passed over.
+/// Decodes base64 (either alphabet) up to the first other character; line breaks, also escaped ones, are skipped.
 fn decode_base64(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
     let (mut bits, mut held) = (0u32, 0u32);

@@ -1,35 +1,34 @@
-//! Loops over a stretch of text, shaped so that the compiler makes vector code of them.
+//! Loops over a stretch of text in a form that the compiler vectorises.
 //!
-//! A *lane* holds one byte for each position of a stretch, all ones where the position belongs to a class and zero
-//! elsewhere. Shapes are counted by combining lanes at neighbouring positions; the counters are eight bits wide and
-//! side by side, which is why a stretch is shorter than 256 positions. There is no branch a byte and no table, so the
-//! speed does not depend on what the text says, and there is no `unsafe`.
+//! A *lane* has one byte for each position of a stretch: all ones if the position belongs to a class, and zero otherwise. Shapes are
+//! counted by combining lanes at neighbouring positions; the counters are eight bits wide, which is why a stretch is shorter than 256
+//! positions. There is no branch per byte and no table, so the speed does not depend on the text, and there is no `unsafe`.
 
-/// Positions before the stretch that shapes may look back to; the longest is a run of twelve.
+/// Positions before the stretch that shapes may use; the longest is a run of twelve.
 pub(crate) const HISTORY: usize = 16;
 /// Positions counted at once.
 pub(crate) const STRETCH: usize = 240;
 /// History and stretch together.
 pub(crate) const SPAN: usize = HISTORY + STRETCH;
-/// The filler where there is no text: a control character that no class contains, so that it counts as nothing.
+/// The filler for positions without text: a control character that is in no class, so that it counts as nothing.
 pub(crate) const FILLER: u8 = 0x7F;
 
 /// One byte for each position, the history first.
 pub(crate) type Lane = [u8; SPAN];
 
-/// All ones for true, zero for false.
+/// Returns all ones for true, zero for false.
 #[inline(always)]
 pub(crate) fn mask(yes: bool) -> u8 {
     0u8.wrapping_sub(u8::from(yes))
 }
 
-/// All ones for a byte of the range, both ends included.
+/// Returns all ones for a byte of the range, both ends included.
 #[inline(always)]
 pub(crate) fn within(byte: u8, low: u8, high: u8) -> u8 {
     mask(byte.wrapping_sub(low) <= high - low)
 }
 
-/// For each of `N` shapes, the positions of the stretch for which `shapes` gives a mask of ones.
+/// Returns, for each of `N` shapes, the number of positions of the stretch for which `shapes` gives all ones.
 #[inline(always)]
 pub(crate) fn count<const N: usize>(shapes: impl Fn(usize) -> [u8; N]) -> [u32; N] {
     let mut sums = [0u8; N];

@@ -1,7 +1,7 @@
-//! Sizes and prices: estimates of tokens, exact counts for public encodings, calibration from real usage, every limit that
-//! follows from a model's window, and what calls cost.
+//! Sizes and prices: estimates of tokens, exact counts for public encodings, calibration from real usage, all limits that follow from a
+//! model's window, and the cost of calls.
 //!
-//! For programs that have to know what fits and what it costs, without asking a provider.
+//! For programs that compute sizes and costs without a provider.
 //!
 //! ```
 //! use throughline_tokens::{Catalogue, LimitPolicy, Limits, TextProfile, TokenModel};
@@ -15,7 +15,7 @@
 //! # Ok::<(), throughline_tokens::LimitError>(())
 //! ```
 //!
-//! Not for: reading files, and what is done about a limit.
+//! Not for: reading files, and acting on a limit.
 
 mod ascii;
 mod bits;

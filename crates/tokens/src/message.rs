@@ -1,7 +1,7 @@
 //! Sizes of messages, system prompts and tool definitions.
 //!
-//! A message is read once, part by part, directly from its JSON. The result is a [`ContentProfile`], from which the size
-//! for any model follows.
+//! A message is read once, part by part, directly from its JSON. The result is a [`ContentProfile`], from which the size for any model is
+//! computed.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ use crate::image::{ImageTokens, sniff_base64_image};
 use crate::scan::Scanner;
 
 impl ContentProfile {
-    /// Reads a message.
+    /// Profiles a message.
     #[must_use]
     pub fn of_message(message: &Message) -> Self {
         let mut reader = ProfileReader { message, scanner: Scanner::new(), found: Self::default() };
@@ -24,7 +24,7 @@ impl ContentProfile {
         found
     }
 
-    /// Reads what precedes the messages: the system prompt and tool definitions.
+    /// Profiles the parts before the messages: the system prompt and tool definitions.
     #[must_use]
     pub fn of_preamble(preamble: &Preamble) -> Self {
         let mut found = Self::default();
@@ -37,7 +37,7 @@ impl ContentProfile {
         found
     }
 
-    /// Reads a system prompt: a JSON string, or a list of blocks.
+    /// Profiles a system prompt: a JSON string, or a list of blocks.
     #[must_use]
     pub fn of_system(json: &str) -> Self {
         #[derive(Deserialize)]
@@ -58,7 +58,7 @@ impl ContentProfile {
         Self { text: scanner.finish(), messages: 1, json_bytes: json.len() as u64, ..Self::default() }
     }
 
-    /// Reads a list of tool definitions.
+    /// Profiles a list of tool definitions.
     #[must_use]
     pub fn of_tools(json: &str) -> Self {
         let definitions = serde_json::from_str::<Vec<&RawValue>>(json).map_or(1, |tools| tools.len());
@@ -120,14 +120,14 @@ impl ProfileReader<'_> {
         }
     }
 
-    /// Arguments and unknown blocks: the text of the JSON, with the escapes of its strings read as characters, since
-    /// providers do not hand a model doubly escaped text.
+    /// Reads arguments and unknown blocks: the text of the JSON with the escapes of its strings decoded, because providers do not send
+    /// doubly escaped text to a model.
     fn read_json(&mut self, span: Span) {
         self.scanner.next_text();
         self.scanner.push_json(self.message.raw(span).as_bytes());
     }
 
-    /// Readable reasoning counts as text; sealed reasoning by the length of its encrypted form.
+    /// Reads reasoning: readable reasoning counts as text, encrypted reasoning by the length of its encrypted form.
     fn read_reasoning(&mut self, text: Option<JsonStr>, block: Span) {
         match text.filter(|text| !text.span.is_empty()) {
             Some(text) => self.read_string(text),
@@ -139,9 +139,9 @@ impl ProfileReader<'_> {
     }
 }
 
-/// Size of the picture in an image block: the first string of it that decodes to a known header.
+/// Returns the size of the image in an image block: from its first string that decodes to a known header.
 fn sniff_block(block: &str) -> Option<(u32, u32)> {
-    // Anthropic holds the data in a member of its own, OpenAI in a data URL.
+    // Anthropic has the data in a member of its own, OpenAI in a data URL.
     let start = match block.find(";base64,") {
         Some(at) => at + ";base64,".len(),
         None => {

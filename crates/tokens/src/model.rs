@@ -1,7 +1,6 @@
-//! What each shape weighs for a family of models: from a profile to tokens.
+//! The weight of each shape for a family of models: converts a profile to tokens.
 //!
-//! The weights are data (`weights`), fitted offline. They are priors: a calibration from real usage corrects them
-//! per provider and model.
+//! The weights are data (`weights`), fitted offline. They are priors: a calibration from real usage corrects them per provider and model.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +9,7 @@ use crate::image::ImageRule;
 use crate::profile::{FEATURE_COUNT, Feature, TextProfile};
 use crate::weights;
 
-/// Models that cut text into tokens alike.
+/// A family of models with similar tokenizers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
@@ -30,7 +29,7 @@ impl Family {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::O200k, Self::Cl100k, Self::Claude, Self::Claude47, Self::Generic];
 
-    /// The word used in reports and data files.
+    /// Returns the name used in reports and data files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,7 +42,7 @@ impl Family {
     }
 }
 
-/// Tokens that a wire adds around texts.
+/// Tokens that a wire format adds around texts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
     /// Around each message.
@@ -54,7 +53,7 @@ pub struct Overhead {
     pub tool_result: f32,
     /// Around each tool definition.
     pub tool_definition: f32,
-    /// For each character of reasoning that is only there encrypted.
+    /// For each character of reasoning that is available only encrypted.
     pub sealed_char: f32,
 }
 
@@ -68,7 +67,7 @@ pub struct TokenModel {
 }
 
 impl TokenModel {
-    /// The prior of a family.
+    /// Returns the prior of a family.
     #[must_use]
     pub fn of(family: Family) -> Self {
         let images = match family {
@@ -78,7 +77,7 @@ impl TokenModel {
         Self { family, weights: weights::of(family), overhead: weights::overhead_of(family), images }
     }
 
-    /// The same wire with other weights, as a fit yields them.
+    /// Returns the model with other weights, from a fit.
     #[must_use]
     pub fn with_weights(mut self, weights: [f32; FEATURE_COUNT], overhead: Overhead) -> Self {
         self.weights = weights;
@@ -104,13 +103,13 @@ impl TokenModel {
         self.overhead
     }
 
-    /// Tokens of a text. Never zero for a text that is not empty, and never less for a text that only grew at its end.
+    /// Returns the tokens of a text. Never zero for a non-empty text, and never less for an extended text.
     #[must_use]
     pub fn estimate(&self, text: &TextProfile) -> u64 {
         round_up_from_one(self.text_tokens(text), text.is_empty())
     }
 
-    /// Tokens of messages with everything in and around them.
+    /// Returns the tokens of messages with everything in and around them.
     #[must_use]
     pub fn estimate_content(&self, content: &ContentProfile) -> u64 {
         let Overhead { message, tool_call, tool_result, tool_definition, sealed_char } = self.overhead;

@@ -1,7 +1,8 @@
-//! What calls cost, by list price. The prices are data (`prices.json`), with the date they were read.
+//! The cost of calls by list price. The prices are data (`prices.json`), with the date they were read.
 //!
-//! A price is never guessed: a model, a seller or a used bucket that the list does not have yields no amount. Prices differ by day, by hour and by the size of the prompt, so a call is priced as of when it was made.
-//! Not for: what a subscription, a batch or a negotiated contract really charges.
+//! A price is never guessed: without an entry for the model, the seller or a used bucket there is no amount. Prices differ by day, by hour
+//! and by the size of the prompt, so a call is priced as of when it was made. Not for: what a subscription, a batch or a negotiated
+//! contract really charges.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -11,18 +12,18 @@ use throughline_transcript::parse_rfc3339_millis;
 
 use crate::usage::Usage;
 
-/// A call to be priced.
+/// A call whose price is computed.
 #[derive(Clone, Copy, Debug)]
 pub struct PricedCall<'a> {
-    /// The model as the call named it; dated, prefixed and regional names are understood.
+    /// The model as the call named it; names with dates, prefixes and regions are recognised.
     pub model: &'a str,
     /// The provider: a name, or the address of an endpoint. Empty when unknown.
     pub provider: &'a str,
-    /// When, in milliseconds since 1970.
+    /// The time of the call, in milliseconds since 1970.
     pub at_ms: i64,
     /// The tokens it used.
     pub usage: Usage,
-    /// Part of the cache writes that live for an hour instead of minutes.
+    /// The part of the cache writes that lasts an hour.
     pub cache_write_1h: u64,
 }
 
@@ -33,11 +34,11 @@ pub struct Cost {
     pub micro_usd: Option<u64>,
     /// The cost of the same tokens without a cache.
     pub uncached_micro_usd: Option<u64>,
-    /// Where the amounts come from, or why there are none.
+    /// The source of the amounts, or why there are none.
     pub basis: PriceBasis,
 }
 
-/// Where an amount comes from.
+/// The source of an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PriceBasis {
@@ -49,14 +50,14 @@ pub enum PriceBasis {
     Included,
     /// The list does not have the model.
     UnknownModel,
-    /// The list has the model, but not at this seller, or not before this day.
+    /// The list has the model, but not for this seller, or not before this day.
     UnknownSeller,
-    /// The model has no price for tokens of this bucket, and there were some.
+    /// The model has no price for this bucket, which was used.
     UnpricedBucket(&'static str),
 }
 
 impl Cost {
-    /// The day the prices were read.
+    /// Returns the day on which the prices were read.
     #[must_use]
     pub fn prices_as_of() -> &'static str {
         &LIST.file.as_of
@@ -64,7 +65,7 @@ impl Cost {
 }
 
 impl PricedCall<'_> {
-    /// Prices a call.
+    /// Returns the list price of a call.
     ///
     /// ```
     /// use throughline_tokens::{PricedCall, Usage};
@@ -93,7 +94,7 @@ impl PricedCall<'_> {
         }
     }
 
-    /// The rates of the list that apply to a call, with their factor; or why there are none.
+    /// Returns the rates that apply to a call, with their factor; or why there are none.
     fn list_rates(&self) -> Result<(&'static ModelPrices, &'static Rates, f64), PriceBasis> {
         let seller = seller_of(self.provider);
         if LIST.file.included.contains(&seller) {
@@ -109,7 +110,7 @@ impl PricedCall<'_> {
         Ok((model, rates, factor))
     }
 
-    /// Its cost by bucket, by list price.
+    /// Returns its cost by bucket, by list price.
     pub(crate) fn list_cost_by_bucket(&self) -> Option<BucketAmounts> {
         let (_, rates, factor) = self.list_rates().ok()?;
         rates.by_bucket(self, factor)
@@ -130,12 +131,12 @@ struct PriceFile {
     models: Vec<ModelPrices>,
 }
 
-/// Who makes models, and who sells them at the maker's price.
+/// The maker of models, and the sellers with the maker's prices.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ModelMaker {
     name: String,
-    /// Others run its models at prices of their own, so a call must name the seller.
+    /// Others sell its models at their own prices, so a call must name the seller.
     #[serde(default)]
     open_weights: bool,
     sellers: Vec<String>,
@@ -148,13 +149,13 @@ struct ModelPrices {
     #[serde(default)]
     also: Vec<String>,
     maker: String,
-    /// What an endpoint bound to a region charges, as a multiple.
+    /// The factor on the price at an endpoint bound to a region.
     regional: Option<f64>,
-    /// The last that applies to a call counts.
+    /// The last rates that apply to a call are used.
     rates: Vec<Rates>,
 }
 
-/// Prices of one model, as far as they go.
+/// Prices of one model, with their conditions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rates {
@@ -191,7 +192,7 @@ impl Rates {
         begun && in_hours && self.above.is_none_or(|above| call.usage.prompt() > above)
     }
 
-    /// The amount of each bucket; `None` where one that was used has no price.
+    /// Returns the amount of each bucket; `None` if one that was used has no price.
     pub(crate) fn by_bucket(&self, call: &PricedCall<'_>, factor: f64) -> Option<BucketAmounts> {
         let usage = &call.usage;
         let long_writes = call.cache_write_1h.min(usage.cache_write);
@@ -217,7 +218,7 @@ impl Rates {
         ])
     }
 
-    /// The amount and what it would have been without a cache, or the bucket that has no price.
+    /// Returns the amount and what it would have been without a cache, or the bucket without a price.
     pub(crate) fn amounts(&self, call: &PricedCall<'_>, factor: f64) -> Result<(u64, u64), &'static str> {
         let usage = &call.usage;
         let long_writes = call.cache_write_1h.min(usage.cache_write);
@@ -274,15 +275,15 @@ static LIST: LazyLock<PriceList> = LazyLock::new(|| {
     PriceList { file, by_name }
 });
 
-/// Where an endpoint runs, as far as the name of the model tells.
+/// The region of an endpoint, as far as the name of the model shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Region {
     Everywhere,
     Somewhere,
 }
 
-/// The entry of a model. Only what is known not to change the price is taken off its name: who sells it, where, the day of
-/// its release, the revision of an endpoint.
+/// Returns the entry of a model. Only parts that do not change the price are removed from its name: seller, region, release date, the
+/// revision of an endpoint.
 fn find(model: &str) -> Option<(&'static ModelPrices, Region)> {
     let lower = model.trim().to_ascii_lowercase();
     let last = lower.rsplit('/').next().unwrap_or_default();
@@ -318,7 +319,7 @@ fn without_vendor(name: &str) -> (&str, Region) {
     (rest, region)
 }
 
-/// Removes one suffix that does not change the price; `None` when there is none.
+/// Removes one suffix that does not change the price; `None` if there is none.
 fn without_suffix(name: &str) -> Option<&str> {
     for suffix in ["-latest", "[1m]", "@default", ":thinking", ":beta"] {
         if let Some(rest) = name.strip_suffix(suffix) {
@@ -346,7 +347,7 @@ fn without_suffix(name: &str) -> Option<&str> {
     })
 }
 
-/// A seller's name: the host of an address, in small letters and with dashes.
+/// Returns a seller's name: the host of an address, in lower case and with dashes.
 fn seller_of(provider: &str) -> String {
     let name = match provider.split_once("://") {
         Some((_, address)) => address.split(['/', ':', '?']).next().unwrap_or_default(),

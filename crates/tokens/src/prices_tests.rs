@@ -1,4 +1,4 @@
-//! Prices: names that resolve, buckets, tiers, dates, and what is not known.
+//! Tests of prices: names, buckets, tiers, dates, and unknown prices.
 
 use super::{Cost, LIST, PriceBasis, PricedCall, find};
 use crate::usage::Usage;
@@ -151,7 +151,7 @@ fn sellers() {
     for provider in ["custom", "http://localhost:8080/v1", "ollama", "evil-anthropic"] {
         assert_eq!(basis("claude-opus-4-6", provider), PriceBasis::UnknownSeller, "{provider}");
     }
-    // Anyone may run open weights at any price: without a seller there is none.
+    // Open weights are sold at any price: without a seller there is none.
     assert_eq!(basis("deepseek-v4-pro", ""), PriceBasis::UnknownSeller);
     assert_eq!(basis("deepseek-v4-pro", "together"), PriceBasis::UnknownSeller);
     assert_eq!(basis("deepseek-v4-pro", "https://api.deepseek.com"), PriceBasis::List("deepseek-v4-pro"));
@@ -164,7 +164,7 @@ fn long_prompts_have_prices_of_their_own() {
     let at = |prompt| dollars(call("gemini-2.5-pro", "google", usage(prompt, 0, 0, 0)).list_cost());
     assert_eq!(at(200_000), Some(0.25));
     assert_eq!(at(200_001), Some(0.500_003));
-    // The whole prompt decides, not the part of it that is new.
+    // The whole prompt decides, not only its new part.
     let cached = call("gemini-2.5-pro", "google", usage(0, 1_000_000, 200_001, 0)).list_cost();
     assert_eq!(dollars(cached), Some(15.0 + 0.050_000));
 }
@@ -184,7 +184,7 @@ fn prices_are_those_of_the_day_and_hour_of_the_call() {
     assert_eq!(deepseek("2026-11-01T00:59:59Z"), Some(0.66));
     assert_eq!(deepseek("2026-11-01T02:00:00Z"), Some(1.32));
     assert_eq!(deepseek("2026-11-01T04:00:00Z"), Some(0.66));
-    // Before the first day the list knows of there is no price.
+    // There is no price before the first day in the list.
     let early = at("deepseek-chat", "deepseek", "2025-01-01T00:00:00Z", million);
     assert_eq!(early.basis, PriceBasis::UnknownSeller);
 }

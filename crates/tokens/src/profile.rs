@@ -1,9 +1,8 @@
-//! What a text is made of: counts of shapes that decide how many tokens it becomes.
+//! The composition of a text: counts of shapes that determine how many tokens it has.
 //!
-//! A [`TextProfile`] is a bag of additive integer counts. Profiles of parts can be summed into the profile of the
-//! whole (exactly, but for the few shapes that straddle a seam), so a text is scanned once and every later question,
-//! for any model, is a dot product over the counts. Every shape is recognised at its last byte from what stands before
-//! it, never from what follows: appending to a text cannot lower any count.
+//! A [`TextProfile`] has additive integer counts. Profiles of parts can be summed into the profile of the whole (exactly, except for the
+//! few shapes across a border), so a text is scanned once, and an estimate for any model is a dot product with the counts. Every shape is
+//! recognised at its last byte from the bytes before it, never from those after: appending to a text cannot lower any count.
 //!
 //! Not for: reading the bytes (see `scan`), weighing the counts (see `model`).
 
@@ -163,12 +162,12 @@ impl Feature {
         self.is_beyond_ascii() && !refines && self != Self::InvalidBytes
     }
 
-    /// The most tokens one occurrence can be worth. Encodings work on bytes, so a character costs at most as many as it
-    /// has bytes; the borders between shapes get some room beyond one.
+    /// Returns the maximum tokens of one occurrence. Encodings work on bytes, so a character has at most as many as it has bytes; the
+    /// borders between shapes may have slightly more than one.
     #[must_use]
     pub fn most_tokens(self) -> f64 {
         match self as usize {
-            // Sizes, which the other shapes already count.
+            // Sizes, which the other shapes count already.
             at if at <= Self::Continuations as usize => 0.0,
             at if at >= Self::Astral as usize => 4.0,
             at if at >= Self::Devanagari as usize => 3.0,
@@ -182,7 +181,7 @@ impl Feature {
 /// Number of counts in a profile.
 pub(crate) const FEATURE_COUNT: usize = Feature::ALL.len();
 
-/// Counts being gathered.
+/// Counts under construction.
 pub(crate) struct Counts([u32; FEATURE_COUNT]);
 
 impl Default for Counts {
@@ -205,14 +204,14 @@ pub struct TextProfile {
 }
 
 impl TextProfile {
-    /// The profile of nothing.
+    /// The profile of an empty text.
     pub const EMPTY: Self = Self { counts: [0; FEATURE_COUNT] };
 
     pub(crate) fn from_counts(counts: Counts) -> Self {
         Self { counts: counts.0 }
     }
 
-    /// How often a shape occurs.
+    /// Returns how often a shape occurs.
     #[must_use]
     pub fn count(&self, feature: Feature) -> u32 {
         self.counts[feature as usize]
@@ -250,7 +249,7 @@ impl Default for TextProfile {
 }
 
 impl std::fmt::Debug for TextProfile {
-    /// Only the shapes that occur: a profile is mostly zeros.
+    /// Formats only the shapes that occur: a profile is mostly zeros.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let present = Feature::ALL.iter().filter(|feature| self.count(**feature) > 0);
         f.debug_map().entries(present.map(|feature| (feature.name(), self.count(*feature)))).finish()
@@ -277,7 +276,7 @@ impl Add for TextProfile {
 impl Sub for TextProfile {
     type Output = Self;
 
-    /// What remains when a part is taken away again; never below zero.
+    /// Subtracts the profile of a part; counts are never below zero.
     fn sub(mut self, other: Self) -> Self {
         for (rest, less) in self.counts.iter_mut().zip(other.counts) {
             *rest = rest.saturating_sub(less);

@@ -1,8 +1,8 @@
-//! The one pass over the bytes that fills a [`TextProfile`].
+//! The single pass over the bytes that fills a [`TextProfile`].
 //!
-//! Text flows through a window of a few hundred bytes on the stack, as it stands or out of the inside of a JSON string,
-//! whose escapes are decoded on the way. Shapes look back a few bytes and never ahead, so
-//! it makes no difference where a window ends or in how many pieces a text is pushed.
+//! Text passes through a window of a few hundred bytes on the stack, either directly or from the inside of a JSON string, whose escapes are
+//! decoded. Shapes look back a few bytes and never ahead, so the result does not depend on where a window ends or in how many pieces a text
+//! is pushed.
 
 use crate::ascii;
 use crate::lanes::{FILLER, HISTORY, Lane, SPAN, STRETCH};
@@ -14,7 +14,7 @@ pub(crate) struct Scanner {
     pub(crate) window: Lane,
     /// Bytes in the window beyond the history; fewer than a stretch.
     pub(crate) filled: usize,
-    /// Fillers in the window that separate texts and are no part of any.
+    /// Fillers in the window that separate texts and belong to none.
     seams: usize,
     counts: Counts,
 }
@@ -50,14 +50,13 @@ impl Scanner {
         }
     }
 
-    /// Ends one text and begins another in the same profile. Shapes do not form across the seam, so the result is the
-    /// sum of the profiles of both.
+    /// Ends one text and starts another in the same profile. Shapes do not cross the border, so the result is the sum of both profiles.
     pub(crate) fn next_text(&mut self) {
         self.seams += 1;
         self.push(&[FILLER]);
     }
 
-    /// The profile of everything pushed.
+    /// Returns the profile of everything pushed.
     pub(crate) fn finish(mut self) -> TextProfile {
         if self.filled > 0 {
             self.count_window();

@@ -1,14 +1,14 @@
-//! Reading the inside of a JSON string into the scanner's window, escapes and all.
+//! Decodes the inside of a JSON string into the scanner's window.
 
 use wide::u8x16;
 
 use crate::lanes::HISTORY;
 use crate::scan::Scanner;
 
-/// Bytes looked at in one step.
+/// Bytes processed in one step.
 const STEP: usize = 16;
 
-/// The character that an escape of two characters encodes; zero where there is no such escape.
+/// The character that an escape of two characters encodes; zero if there is no such escape.
 const SIMPLE_ESCAPES: [u8; 256] = {
     let mut table = [0; 256];
     table[b'n' as usize] = b'\n';
@@ -68,11 +68,11 @@ impl Scanner {
     }
 }
 
-/// Copies plain bytes, and decoded escapes of two characters, until `room` is full, `raw` ends or an
-/// escape comes that takes more than a look in the table. Returns how much was read and written.
+/// Copies plain bytes, and decoded escapes of two characters, until `room` is full, `raw` ends or a longer escape follows. Returns the
+/// numbers of bytes read and written.
 ///
-/// Escapes come every few words in source code, so plain bytes are copied sixteen at a time, and those with a
-/// backslash among them count as far as the backslash.
+/// Escapes occur every few words in source code, so plain bytes are copied sixteen at a time; of those with a backslash, the bytes before
+/// it are used.
 fn copy_until_backslash(raw: &[u8], room: &mut [u8]) -> (usize, usize) {
     let (mut read, mut written) = (0, 0);
     loop {
@@ -84,7 +84,7 @@ fn copy_until_backslash(raw: &[u8], room: &mut [u8]) -> (usize, usize) {
             let backslashes = u8x16::new(*word).simd_eq(u8x16::splat(b'\\')).to_bitmask();
             let plain = backslashes.trailing_zeros() as usize;
             if backslashes == 0 {
-                // Apart from the general case so that the next word can be read before this one is understood.
+                // Separate from the general case so that the next word can be read before this one is processed.
                 read += STEP;
                 written += STEP;
                 continue;

@@ -1,9 +1,8 @@
-//! What a provider says a call used, in one set of buckets whatever the wire.
+//! Converts a provider's usage report to one set of buckets, whatever the wire format.
 //!
-//! Anthropic reports what was read from and written to its cache beside the input; OpenAI and those who speak like it
-//! report them as part of the input. Here the buckets never overlap: prompt = input + cache reads + cache writes.
-//! Figures that contradict each other are clamped so that the prompt stays what the provider called the prompt, and the
-//! contradiction is reported.
+//! Anthropic reports cache reads and writes separately from the input; OpenAI and compatible providers report them as part of the input.
+//! Here the buckets never overlap: prompt = input + cache reads + cache writes. Contradictory figures are clamped so that the prompt is
+//! what the provider reported, and the contradiction is reported.
 
 use std::fmt;
 use std::ops::{Add, AddAssign};
@@ -11,7 +10,7 @@ use std::ops::{Add, AddAssign};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Tokens of a call, by what they cost.
+/// Tokens of a call, by price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
@@ -28,13 +27,13 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Everything that was sent.
+    /// Returns the tokens of the prompt.
     #[must_use]
     pub fn prompt(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
-    /// Everything that was sent and answered. Reasoning is part of the output already.
+    /// Returns the tokens of prompt and output. Reasoning is part of the output already.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.prompt().saturating_add(self.output)
@@ -66,11 +65,11 @@ impl std::iter::Sum for Usage {
     }
 }
 
-/// A figure that could not be used as it was reported.
+/// A figure that could not be used as reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum UsageDoubt {
-    /// Cache reads and writes together exceed the prompt they are said to be part of.
+    /// Cache reads and writes together exceed the prompt that includes them.
     CacheExceedsPrompt {
         /// The prompt as reported.
         prompt: u64,
@@ -100,7 +99,7 @@ pub enum UsageDoubt {
         /// Hits and misses together.
         together: u64,
     },
-    /// Not a count.
+    /// A value that is not a count.
     NotACount {
         /// The field.
         field: String,
@@ -130,30 +129,30 @@ impl fmt::Display for UsageDoubt {
     }
 }
 
-/// Usage as far as it could be understood.
+/// A usage report, as far as it could be parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct UsageReading {
     /// The buckets.
     pub usage: Usage,
-    /// The part of the cache writes with a lifetime of one hour; the rest lives for minutes.
+    /// The part of the cache writes with a lifetime of one hour; the rest lasts for minutes.
     pub cache_write_1h: u64,
-    /// What had to be changed to fill them.
+    /// The corrections that were necessary.
     pub doubts: Vec<UsageDoubt>,
 }
 
-/// Why a report of usage cannot be read at all.
+/// Why a usage report cannot be parsed at all.
 #[derive(Debug, thiserror::Error)]
 pub enum UsageError {
     /// Not JSON.
     #[error("usage is not valid JSON")]
     Json(#[from] serde_json::Error),
-    /// JSON, but no member of it counts a prompt or an answer in any wire we know.
-    #[error("usage holds no token counts")]
+    /// JSON without a known count of prompt or output.
+    #[error("usage contains no token counts")]
     NoCounts,
 }
 
 impl UsageReading {
-    /// Reads the `usage` member of a response, of whichever wire.
+    /// Parses the `usage` member of a response in any wire format.
     ///
     /// ```
     /// use throughline_tokens::UsageReading;
@@ -176,7 +175,7 @@ impl UsageReading {
     }
 }
 
-/// How a report relates the cache to the prompt.
+/// Whether a report includes the cache in the prompt.
 enum UsageForm {
     /// Anthropic: the input excludes the cache.
     CacheBeside,
@@ -195,7 +194,7 @@ impl UsageObject<'_> {
         let has = |name: &str| self.members.get(name).is_some_and(|value| !value.is_null());
         let counts = |name: &str| has(name) && self.members.get(name).and_then(Value::as_f64) != Some(0.0);
         let chat = ["prompt_tokens", "completion_tokens", "prompt_cache_hit_tokens"];
-        // A gateway that speaks two wires may fill the figures of one and leave those of the other at zero.
+        // A gateway for two wire formats may fill in the figures of one and leave those of the other at zero.
         let left_empty = !chat.into_iter().any(counts) && (counts("input_tokens") || counts("output_tokens"));
         if chat.into_iter().any(has) && !left_empty {
             return Some(UsageForm::CacheWithin {
@@ -203,8 +202,8 @@ impl UsageObject<'_> {
                 details: "prompt_tokens_details",
             });
         }
-        // Both OpenAI Responses and Anthropic say `input_tokens`; the details tell them apart. With neither details
-        // nor cache figures there is no cache and the two readings agree.
+        // Both OpenAI Responses and Anthropic have `input_tokens`; the details distinguish them. With neither details nor cache figures
+        // there is no cache, and both readings agree.
         if has("input_tokens_details") || has("cached_input_tokens") {
             return Some(UsageForm::CacheWithin { prompt: "input_tokens", details: "input_tokens_details" });
         }
@@ -224,7 +223,7 @@ impl UsageObject<'_> {
         }
     }
 
-    /// Cache writes, reported as a total, by lifetime, or both.
+    /// Returns the cache writes, reported as a total, by lifetime, or both.
     fn cache_writes(&mut self) -> u64 {
         let whole = self.count(&["cache_creation_input_tokens"]);
         let short = self.count(&["cache_creation", "ephemeral_5m_input_tokens"]);
@@ -298,13 +297,12 @@ impl UsageObject<'_> {
         usage
     }
 
-    /// The first of several names for the same thing that says more than zero: some fill in the names they know and leave
-    /// zeros under the others.
+    /// Returns the first non-zero count of several names for the same figure: some providers leave zeros under the names they do not use.
     fn first_count(&mut self, fields: &[&[&str]]) -> u64 {
         fields.iter().filter_map(|field| self.count(field)).find(|count| *count > 0).unwrap_or(0)
     }
 
-    /// The count at a path of members; `None` where there is nothing, zero and a doubt where there is no count.
+    /// Returns the count at a path of members; `None` if absent, zero and a doubt if it is not a count.
     fn count(&mut self, path: &[&str]) -> Option<u64> {
         let (last, holders) = path.split_last()?;
         let holder =

@@ -1,4 +1,4 @@
-//! The providers' own shapes, and figures that contradict each other.
+//! Tests of the providers' report formats, and of contradictory figures.
 
 use super::*;
 

@@ -1,7 +1,7 @@
-//! A file of the user's over the shipped catalogue: what it says of a model counts, what it leaves out is as shipped.
+//! The user's catalogue file, which overrides the shipped catalogue value by value.
 //!
-//! The file is JSON: `{"version": 1, "models": [{"name": "my-model", "window": 32768, ...}]}`. A name is found in the name
-//! of a model as in the shipped catalogue. Not for: reading the file, which is the caller's.
+//! The file is JSON: `{"version": 1, "models": [{"name": "my-model", "window": 32768, ...}]}`. Names match as in the shipped catalogue. Not
+//! for: reading the file, which is the caller's.
 
 use std::sync::Arc;
 
@@ -14,36 +14,36 @@ use crate::prices::{Cost, PriceBasis, PricedCall, Rates};
 
 /// The version of the file that this program reads.
 const VERSION: u32 = 1;
-/// Larger figures are slips of the keyboard.
+/// Larger figures are typing errors.
 const LARGEST_TOKENS: u64 = 100_000_000;
 const DEAREST_USD: f64 = 1_000_000.0;
 
-/// The shipped catalogue, with a file of the user's over it where there is one.
+/// The shipped catalogue, overridden by the user's file if there is one.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
-    /// Shared, because every model that is asked has its catalogue with it.
+    /// Shared, because every model target has a catalogue.
     own: Arc<Vec<OwnEntry>>,
 }
 
-/// The facts about a model, and which of them are from the user's file.
+/// The facts about a model, and which of them come from the user's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CataloguedModel {
-    /// The values that count.
+    /// The effective values.
     pub facts: ModelFacts,
-    /// The entry of the user's file that fits, where one does.
+    /// The matching entry of the user's file, if there is one.
     pub own_entry: Option<String>,
-    /// The values that are from it.
+    /// The values from that entry.
     pub own_values: Vec<OwnValue>,
 }
 
-/// A value that a user's file can give.
+/// A value in a user's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnValue {
     /// The window.
     Window,
     /// The longest answer.
     MaxOutput,
-    /// How text is cut into tokens.
+    /// How text is split into tokens.
     Family,
     /// The smallest prompt that is cached.
     CacheMinimum,
@@ -51,10 +51,10 @@ pub enum OwnValue {
     Prices,
 }
 
-/// Why a file is no catalogue.
+/// Why a file is not a valid catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogueError {
-    /// Not of the form.
+    /// The file has the wrong form.
     #[error("line {line}, column {column}: {detail}")]
     Form {
         /// Line, from one.
@@ -64,26 +64,26 @@ pub enum CatalogueError {
         /// What is wrong.
         detail: String,
     },
-    /// Of a later version.
+    /// The file has a newer version.
     #[error("version {found} is newer than {VERSION}, the newest that can be read")]
     Version {
         /// The version in the file.
         found: u32,
     },
-    /// A value that cannot be.
+    /// A value is out of range.
     #[error("`{name}`: {value} must be {allowed}")]
     Value {
-        /// The entry.
+        /// The name of the entry.
         name: String,
         /// The value.
         value: &'static str,
         /// The range that is allowed.
         allowed: &'static str,
     },
-    /// Two entries of one name.
+    /// Two entries have the same name.
     #[error("`{name}` is given twice")]
     Twice {
-        /// The entry.
+        /// The name of the entry.
         name: String,
     },
 }
@@ -103,13 +103,13 @@ struct OwnEntry {
     max_output: Option<u64>,
     family: Option<Family>,
     cache_minimum: Option<u64>,
-    /// US dollars a million tokens; the last that applies to a call counts.
+    /// US dollars per million tokens; the last rates that apply to a call are used.
     #[serde(default)]
     rates: Vec<Rates>,
 }
 
 impl CataloguedModel {
-    /// How the model cuts text: as the user says, else by what is known of it, else as its wire suggests.
+    /// Returns how the model splits text: by the user's file, or else the catalogue, or else as the wire format suggests.
     #[must_use]
     pub fn family_on(&self, wire: WireFormat) -> Family {
         if self.own_values.contains(&OwnValue::Family) {
@@ -121,7 +121,7 @@ impl CataloguedModel {
 }
 
 impl TokenModel {
-    /// The estimator of a model's family. For a model that no catalogue lists, the wire format suggests the family.
+    /// Returns the estimator for a model's family. For a model that no catalogue lists, the wire format suggests the family.
     #[must_use]
     pub fn for_model(model: &str, wire_format: WireFormat) -> Self {
         Self::of(Catalogue::shipped_facts(model).family_on(wire_format))
@@ -132,13 +132,13 @@ impl Catalogue {
     /// The window of a model that no catalogue lists.
     pub const DEFAULT_WINDOW_TOKENS: u64 = 200_000;
 
-    /// The catalogue as shipped.
+    /// Returns the shipped catalogue.
     #[must_use]
     pub fn shipped() -> Self {
         Self::default()
     }
 
-    /// The shipped catalogue with the text of a user's file over it.
+    /// Returns the shipped catalogue overridden by the text of a user's file.
     pub fn with_file(text: &str) -> Result<Self, CatalogueError> {
         let file: File = serde_json::from_str(text).map_err(|error| {
             let full = error.to_string();
@@ -190,7 +190,7 @@ impl Catalogue {
         CataloguedModel { facts, own_entry: Some(own.name.clone()), own_values }
     }
 
-    /// The cost of a call: by the user's prices where the file has them, else by list price.
+    /// Returns the cost of a call: by the user's prices if the file has them, or else by list price.
     #[must_use]
     pub fn cost(&self, call: &PricedCall<'_>) -> Cost {
         let own = self.entry(call.model).filter(|entry| !entry.rates.is_empty());
@@ -208,8 +208,8 @@ impl Catalogue {
         }
     }
 
-    /// The cost of a call by bucket, in millionths of a dollar, each named as in [`Usage`](crate::Usage); `None` where there
-    /// is no price.
+    /// Returns the cost of a call by bucket, in millionths of a dollar, each named as in [`Usage`](crate::Usage); `None` if there is no
+    /// price.
     #[must_use]
     pub fn cost_by_bucket(&self, call: &PricedCall<'_>) -> Option<[(&'static str, u64); 4]> {
         let own = self.entry(call.model).filter(|entry| !entry.rates.is_empty());
@@ -217,7 +217,7 @@ impl Catalogue {
         own.rates.iter().rev().find(|rates| rates.applies(call))?.by_bucket(call, 1.0)
     }
 
-    /// The longest entry that stands in the name of a model.
+    /// Returns the longest entry that occurs in the name of a model.
     fn entry(&self, model: &str) -> Option<&OwnEntry> {
         let name = normalise(model);
         let fitting = self.own.iter().filter(|entry| stands_in(&entry.name, &name));

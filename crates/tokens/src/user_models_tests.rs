@@ -1,4 +1,4 @@
-//! A user's file over the shipped catalogue.
+//! Tests of a user's file over the shipped catalogue.
 
 use super::{Catalogue, CatalogueError, OwnValue};
 use crate::model::Family;

@@ -1,16 +1,15 @@
-//! What each shape weighs for each family: the priors of the estimator, as data.
+//! The weight of each shape for each family: the priors of the estimator, as data.
 //!
-//! How they were got, by `cargo run --release -p throughline-bench --example fit -- CORPUS SESSIONS`:
+//! They were fitted by `cargo run --release -p throughline-bench --example fit -- CORPUS SESSIONS`:
 //!
-//! - `o200k`, `cl100k`: least squares on relative errors, non-negative, against the exact counter over some 10,000 texts
-//!   of 0.3 to 12 KB in 120 classes: source code of a dozen languages, Markdown, JSON, HTML, logs, listings, manuals,
-//!   agent transcripts, base64, hexadecimal, tables of numbers, emoji, long runs, and prose in 90 languages.
-//!   Median error: 2.7 % on code and logs, 4.2 % over everything; worst on languages with few speakers that are
-//!   written in plain Latin letters (up to 40 % too low).
-//! - `claude` (up to 4.6): against the provider's own usage in recorded sessions, drawn towards the weights of o200k
-//!   times 1.12, and beyond ASCII, where the sessions hold little, towards those of cl100k times 1.1.
-//! - `claude47` (4.7 and later): no usage at hand; `claude` times 1.30, the ratio its users report for text and code
-//!   (1.53 to 1.18 times o200k), and times 1.1 beyond ASCII.
+//! - `o200k`, `cl100k`: least squares on relative errors, non-negative, against the exact counter over some 10,000 texts of 0.3 to 12 KB in
+//!   120 classes: source code of a dozen languages, Markdown, JSON, HTML, logs, listings, manuals, agent transcripts, base64, hexadecimal,
+//!   tables of numbers, emoji, long runs, and prose in 90 languages. Median error: 2.7 % on code and logs, 4.2 % over everything; worst on
+//!   languages with few speakers that are written in plain Latin letters (up to 40 % too low).
+//! - `claude` (up to 4.6): against the provider's own usage in recorded sessions, drawn towards the weights of o200k times 1.12, and beyond
+//!   ASCII, where the sessions hold little, towards those of cl100k times 1.1.
+//! - `claude47` (4.7 and later): no usage at hand; `claude` times 1.30, the ratio its users report for text and code (1.53 to 1.18 times
+//!   o200k), and times 1.1 beyond ASCII.
 //! - `generic`: like the first two, against the mean of the Llama 3, Qwen 2, DeepSeek 3 and Mistral 3 vocabularies.
 
 use crate::model::{Family, Overhead};
@@ -87,8 +86,8 @@ pub(crate) fn of(family: Family) -> [f32; FEATURE_COUNT] {
     weights
 }
 
-/// What wires add around text. Claude's are from the same fit (each call and its result are wrapped in several lines of
-/// markup); OpenAI's from its published rules for counting chat messages, with a call counted as one message more.
+/// Returns the tokens that wire formats add around text. Claude's are from the same fit (each call and its result are wrapped in several
+/// lines of markup); OpenAI's from its published rules for counting chat messages, with a call counted as one more message.
 pub(crate) fn overhead_of(family: Family) -> Overhead {
     match family {
         Family::O200k | Family::Cl100k | Family::Generic => Overhead {

@@ -1,7 +1,6 @@
 //! Shapes of text beyond ASCII, distinguished by the first one or two bytes of a character.
 //!
-//! A shape that the second byte of a character decides is counted there, where the first is already history: a count must not
-//! depend on where a stretch ends.
+//! A shape that depends on the second byte of a character is counted at that byte: a count must not depend on where a stretch ends.
 
 use crate::lanes::{HISTORY, Lane, SPAN, count, mask, within};
 use crate::profile::{Counts, Feature as F};
@@ -61,8 +60,8 @@ pub(crate) fn count_scripts(text: &Lane, counts: &mut Counts) -> Option<Lane> {
     (any_letters || letter_lead(last) != 0).then(|| letters_beyond_ascii(text))
 }
 
-/// The bytes of accented Latin (first byte C3 to CD, one more follows) and of the U+1000 block (first byte E1, two
-/// more follow), which join the ASCII letters around them: `naïve` and `tiếng` are one word each.
+/// Returns the bytes of accented Latin (first byte C3 to CD, one more follows) and of the U+1000 block (first byte E1, two more follow),
+/// which join the ASCII letters around them: `naïve` and `tiếng` are one word each.
 #[inline(always)]
 fn letters_beyond_ascii(text: &Lane) -> Lane {
     let mut letters = [0; SPAN];
@@ -130,7 +129,7 @@ fn count_signs(text: &Lane, all: u32, counts: &mut Counts) {
     counts.add(F::Typographic, typographic);
     counts.add(F::Arrows, arrows);
     counts.add(F::Symbols, all - typographic - arrows - boxes);
-    // Judged at the third byte, where all of the character is known.
+    // Counted at the third byte, where the whole character is known.
     let [boxes, repeats] = count(|at| {
         let is_box = mask(text[at - 2] == 0xE2) & within(text[at - 1], 0x94, 0x96);
         let is_same =

@@ -1,20 +1,19 @@
-//! Reading one message, item or content block into parts.
+//! Decodes one message, item or content block to parts.
 //!
-//! One reader serves all wire formats: a content block says by its `type` what it is, so the reader collects every
-//! member
-//! it knows in a single pass (members come in any order) and interprets them at the end.
+//! One reader serves all wire formats: a content block names its kind in `type`, so the reader collects all known members in a single pass
+//! (members come in any order) and interprets them at the end.
 
 use crate::check::check_json;
 use crate::json::{Cursor, JsonStr, Span};
 use crate::message::{Arguments, Form, Message, Part, Role};
 use crate::shared_text::SharedText;
 
-/// Content nested deeper than this is carried as opaque: no wire nests blocks more than a few levels, and a reader that
-/// follows any depth could be made to exhaust the stack.
+/// Content nested deeper than this is opaque: no wire format nests blocks more than a few levels, and a reader without a limit could be
+/// made to exhaust the stack.
 const MAX_BLOCK_DEPTH: u8 = 6;
-/// Inside a tool call only names and arguments are looked for, not content.
+/// Inside a tool call only names and arguments are read, not content.
 const CALL_DEPTH: u8 = MAX_BLOCK_DEPTH;
-/// Inside the `function` member of a tool call nothing is followed any further.
+/// Inside the `function` member of a tool call nothing deeper is read.
 const FUNCTION_DEPTH: u8 = CALL_DEPTH + 1;
 
 /// The value of a `content`-like member.
@@ -45,7 +44,7 @@ impl BlockContent {
     }
 }
 
-/// Every member of an object that any wire format gives a meaning to.
+/// Every member of an object that has a meaning in any wire format.
 #[derive(Default)]
 struct BlockMembers {
     kind: Option<JsonStr>,
@@ -61,7 +60,7 @@ struct BlockMembers {
     calls: Vec<Part>,
     legacy_call: Option<Part>,
     reasoning: Vec<Part>,
-    /// The readable side of a reasoning item; on anything else a member of that name means nothing to us.
+    /// The readable part of a reasoning item; ignored on anything else.
     summary: Option<Part>,
     is_error: Option<bool>,
 }
@@ -78,8 +77,8 @@ pub fn decode_message(origin: SharedText) -> Option<Message> {
     Some(message_from(members, whole, origin.clone()))
 }
 
-/// Decodes the message that begins at `from` in a document, and says where it ends; `None` when no object begins there.
-/// One pass over the message finds both, so a list need not be parted first.
+/// Decodes the message that starts at `from` in a document, and returns its end; `None` if no object starts there. One pass finds both, so
+/// a list need not be split first.
 pub(crate) fn decode_message_at(document: &SharedText, from: usize) -> Option<(Message, usize)> {
     let rest = document.as_str().get(from..)?;
     let mut cursor = Cursor::new(rest);
@@ -91,7 +90,7 @@ pub(crate) fn decode_message_at(document: &SharedText, from: usize) -> Option<(M
     Some((message_from(members, whole, document.slice(from..end)), end))
 }
 
-/// As [`decode_message`], from a text that is checked first.
+/// Like [`decode_message`], for a text that is checked first.
 pub fn decode_message_text(json: String) -> Result<Message, serde_json::Error> {
     check_json(&json)?;
     decode_message(SharedText::new(json))
@@ -126,8 +125,8 @@ fn message_from(members: BlockMembers, whole: Span, origin: SharedText) -> Messa
     Message { origin, role, parts, content, form, machine_written: false }
 }
 
-/// Items of the Responses wire format that are passed on unread but belong to a model's answer: tools the provider runs
-/// itself, and their requests.
+/// Whether an item of the Responses format, not interpreted here, belongs to a model's answer: tools that the provider runs itself, and
+/// their requests.
 fn is_made_by_model(kind: &str) -> bool {
     kind.ends_with("_call") || matches!(kind, "mcp_list_tools" | "mcp_approval_request")
 }
@@ -147,7 +146,7 @@ fn role_message_parts(members: BlockMembers, role: Role) -> Vec<Part> {
     parts
 }
 
-/// Reads the object at the cursor. Returns its members and where it lies.
+/// Reads the object at the cursor. Returns its members and its span.
 fn read_members(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> (BlockMembers, Span) {
     let mut found = BlockMembers::default();
     let _ = cursor.peek();
@@ -179,7 +178,7 @@ fn read_members(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> (BlockMembers
             b"tool_calls" if depth == 0 => found.calls = read_calls(json, cursor),
             b"function_call" if depth == 0 => found.legacy_call = legacy_call(json, cursor),
             b"function" if depth <= CALL_DEPTH => {
-                // The inside of a chat tool call: name and arguments live one level deeper.
+                // The inside of a chat tool call: name and arguments are one level deeper.
                 let (inner, _) = read_members(json, cursor, FUNCTION_DEPTH);
                 found.name = inner.name.or(found.name);
                 found.arguments = inner.arguments.or(found.arguments);
@@ -197,7 +196,7 @@ fn read_members(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> (BlockMembers
     (found, span)
 }
 
-/// The first string of an array, passing over the rest; some recorders name a result's call in a list of one.
+/// Returns the first string of an array and skips the rest; some recorders store a result's call id in a list of one.
 fn first_string(cursor: &mut Cursor<'_>) -> Option<JsonStr> {
     if !cursor.enter_array() {
         cursor.skip_value();
@@ -242,7 +241,7 @@ fn read_content(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> BlockContent 
     }
 }
 
-/// One element of a content list: a block, or (seen in the wild) a bare string.
+/// Reads an element of a content list: a block, or (in some recordings) a bare string.
 fn read_block(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> Part {
     match cursor.peek() {
         Some(b'{') => {
@@ -257,7 +256,7 @@ fn read_block(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> Part {
     }
 }
 
-/// The part a block becomes, by its `type`.
+/// Returns the part for a block, by its `type`.
 fn block_part(json: &str, members: BlockMembers, block: Span) -> Part {
     let kind = members.kind;
     let kind_text = kind.map(|k| k.raw(json)).unwrap_or_default();
@@ -344,7 +343,7 @@ fn read_calls(json: &str, cursor: &mut Cursor<'_>) -> Vec<Part> {
     calls
 }
 
-/// The pre-2023 single `function_call` member; its result names the function instead of an id.
+/// Reads the pre-2023 single `function_call` member; its result names the function instead of an id.
 fn legacy_call(json: &str, cursor: &mut Cursor<'_>) -> Option<Part> {
     if cursor.peek() != Some(b'{') {
         cursor.skip_value();
@@ -361,8 +360,7 @@ fn read_arguments(cursor: &mut Cursor<'_>) -> Arguments {
     }
 }
 
-/// Reasoning kept beside the content: a string, or a list whose first text is what a person can read. Providers send
-/// the member empty when there was none.
+/// Reads reasoning beside the content: a string, or a list whose first text is readable. Providers send an empty member if there was none.
 fn read_reasoning(json: &str, cursor: &mut Cursor<'_>) -> Option<Part> {
     let first = cursor.peek()?;
     let start = cursor.position();

@@ -1,4 +1,4 @@
-//! Messages and blocks of every wire become the parts they stand for.
+//! Tests of the parts of messages and blocks in every wire format.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn message(json: &str) -> Message {
     decode_message_text(json.to_owned()).unwrap_or_else(|error| panic!("{error}: {json}"))
 }
 
-/// The parts of a message in short words: `text(hi) call(id name {args}) result(id! [text(x)])`.
+/// Formats the parts of a message: `text(hi) call(id name {args}) result(id! [text(x)])`.
 fn shown(message: &Message) -> String {
     message.parts().iter().map(|part| show(message, part)).collect::<Vec<_>>().join(" ")
 }

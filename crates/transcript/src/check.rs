@@ -1,14 +1,14 @@
-//! Whether a text is valid JSON, said quickly.
+//! A fast check whether a text is valid JSON.
 //!
-//! This never has the last word against a document: what it does not accept goes to `serde_json`, which decides and says
-//! what is wrong and where. It has only to be sure when it accepts, and it is several times as fast at that, because
-//! strings make up nearly all of a conversation and are looked at a block at a time.
+//! A text that is not accepted here goes to `serde_json`, which decides and reports the position of the error. So this check must only be
+//! right when it accepts. It is several times as fast, because strings make up nearly all of a conversation and are checked a block at a
+//! time.
 
 use serde::de::IgnoredAny;
 
 use crate::quotes::closing_quote_of_valid;
 
-/// Containers inside each other that fit the stack of bits; deeper documents are left to `serde_json`.
+/// The maximum nesting that fits the stack of bits; deeper documents go to `serde_json`.
 const MAX_DEPTH: u32 = u128::BITS;
 
 /// Checks that a text is one JSON value.
@@ -23,16 +23,16 @@ fn is_surely_valid(bytes: &[u8]) -> bool {
     Check { bytes, at: 0, depth: 0, objects: 0 }.document().is_some()
 }
 
-/// A place in the text and the containers around it.
+/// A position in the text and its enclosing containers.
 struct Check<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: u32,
-    /// The kind of each container around us, the innermost lowest: one for an object, zero for an array.
+    /// The kinds of the enclosing containers, the innermost in the lowest bit: one for an object, zero for an array.
     objects: u128,
 }
 
-/// Each step gives `None` where it cannot vouch for the text.
+/// Each step returns `None` if it cannot accept the text.
 impl Check<'_> {
     fn document(&mut self) -> Option<()> {
         loop {
@@ -61,7 +61,7 @@ impl Check<'_> {
         (self.peek() == Some(wanted)).then(|| self.at += 1)
     }
 
-    /// Reads a scalar, or opens a container and returns that it did.
+    /// Reads a scalar, or opens a container. Returns whether it opened one.
     fn value(&mut self) -> Option<bool> {
         match self.peek()? {
             b'{' => return self.open(1).map(|()| true),
@@ -92,7 +92,7 @@ impl Check<'_> {
         self.objects & 1 == 1
     }
 
-    /// Just inside a container: whether it is empty, and closed. Otherwise the first key, if it has keys, is read.
+    /// Reads the start of a container. Returns whether it is empty and closed; otherwise the first key, if it has keys, is read.
     fn closes_at_once(&mut self) -> Option<bool> {
         match (self.peek()?, self.in_object()) {
             (b'}', true) | (b']', false) => {
@@ -104,7 +104,7 @@ impl Check<'_> {
         }
     }
 
-    /// After a value: closes what ends here, and says whether another value must follow.
+    /// Closes the containers that end after a value. Returns whether another value must follow.
     fn goes_on_after_value(&mut self) -> Option<bool> {
         while self.depth > 0 {
             match (self.peek()?, self.in_object()) {
@@ -156,14 +156,14 @@ impl Check<'_> {
         Some(())
     }
 
-    /// Passes over one byte if it is one of these.
+    /// Skips one byte if it is one of these.
     fn pass(&mut self, any_of: &[u8]) -> bool {
         let is_there = self.bytes.get(self.at).is_some_and(|byte| any_of.contains(byte));
         self.at += usize::from(is_there);
         is_there
     }
 
-    /// Passes over digits and counts them.
+    /// Skips digits and returns their number.
     fn digits(&mut self) -> usize {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -87,7 +87,7 @@ fn deeper_documents_are_left_to_the_slower_check() {
     assert!(check_json(&deep).is_ok());
 }
 
-/// Pieces that make something close to JSON more often than not.
+/// Pieces that often form something close to JSON.
 fn near_json() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         6 => prop::sample::select(vec![

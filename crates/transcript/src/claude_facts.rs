@@ -1,8 +1,8 @@
-//! What a Claude Code log knows beyond its messages.
+//! The facts of a Claude Code log beyond its messages.
 //!
-//! An answer is spread over several lines with the same `message.id`, each with the usage so far: that is one call, and
-//! the last line counts. A `summary` line names the conversation whose last message it refers to, which need not be the
-//! one of its file. A file that a session was resumed or forked into begins with lines of the earlier session.
+//! An answer is spread over several lines with the same `message.id`, each with the usage so far: that is one call, and the last line has
+//! its usage. A `summary` line gives the title of the conversation whose last message it refers to, which need not be the one of its file.
+//! A file that a session was resumed or forked into starts with lines of the earlier session.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,7 +25,7 @@ struct ClaudeLine<'a> {
     request: &'a str,
     forked_from: &'a str,
     leaf: &'a str,
-    /// Value of the member that holds the title on lines that give one, quotes included.
+    /// The value of the member with the title on lines that have one, including quotes.
     title: &'a str,
     sidechain: bool,
     compact_summary: bool,
@@ -93,7 +93,7 @@ fn message_facts(trace: &LogTrace, lines: &[ClaudeLine<'_>], message: usize) -> 
     }
 }
 
-/// The title the user gave the session, else the client's, else the newest summary of a message in this file.
+/// Returns the title: the user's, or else the client's, or else the newest summary of a message in this file.
 fn title_of(lines: &[ClaudeLine<'_>]) -> Option<String> {
     let titled = |kind: &str| {
         lines.iter().rev().filter(move |line| line.kind == kind).find_map(|line| text_of_raw(line.title))

@@ -1,4 +1,4 @@
-//! What is read from lines of a Claude Code log beyond the messages.
+//! Tests of the facts read from lines of a Claude Code log.
 
 use crate::{DecodeOptions, LogFacts, NewView, Role, SubAgent, Transcript, decode};
 

@@ -1,9 +1,8 @@
-//! Claude Code session logs: one event a line, turned into Anthropic messages.
+//! Claude Code session logs: one event per line, converted to Anthropic messages.
 //!
-//! One assistant answer is spread over several lines with the same `message.id`, and the results of its parallel calls
-//! arrive line by line in between; on the wire that is one assistant message followed by one user message. Content
-//! blocks are spliced as they stand. Progress and bookkeeping are not messages; rows of sub-agents (`isSidechain`) are
-//! messages of conversations of their own ([`sub_agents`]).
+//! One assistant answer is spread over several lines with the same `message.id`, and the results of its parallel calls are on lines in
+//! between; in the wire format that is one assistant message followed by one user message. Content blocks are copied unchanged. Progress
+//! and bookkeeping are not messages; rows of sub-agents (`isSidechain`) are messages of conversations of their own ([`sub_agents`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -39,7 +38,7 @@ struct ClaudeEvent<'a> {
 /// A message under construction from several lines.
 struct MessageDraft {
     role: Role,
-    /// The events it comes from, in order; several when lines were joined.
+    /// The events it comes from, in order; several if lines were joined.
     events: Vec<u32>,
     meta: bool,
     carries_results: bool,
@@ -89,7 +88,7 @@ pub(crate) fn sub_agents(trace: &LogTrace) -> Vec<SubAgent> {
     let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut agent_of: HashMap<&str, &str> = HashMap::new();
     for (index, event) in events.iter().enumerate().filter(|(_, event)| event.sidechain) {
-        // Older logs name no agent: a row belongs to the agent of the row it answers.
+        // Older logs name no agent: a row belongs to the agent of the row it replies to.
         let agent = match (event.agent, agent_of.get(event.parent)) {
             ("", Some(agent)) => agent,
             ("", None) if event.uuid.is_empty() => "unnamed",
@@ -151,7 +150,7 @@ impl<'e, 'a> Assembly<'e, 'a> {
         }
     }
 
-    /// Whether an event has a message that has not been seen: a resumed session repeats lines.
+    /// Whether an event has a new message: a resumed session repeats lines.
     fn is_new_speech(&mut self, event: &ClaudeEvent<'a>) -> bool {
         let speaks = matches!(event.kind, "user" | "assistant") && !event.content.is_empty();
         speaks && (event.uuid.is_empty() || self.seen_uuids.insert(event.uuid))
@@ -182,8 +181,7 @@ impl<'e, 'a> Assembly<'e, 'a> {
             self.drafts.push(draft);
             return;
         }
-        // Results of parallel calls belong into the one user message right after their assistant message, whatever the
-        // client noted in between.
+        // Results of parallel calls belong in the user message right after their assistant message, whatever the client logged in between.
         let answer = self.drafts.iter().rposition(|draft| draft.role == Role::Assistant);
         let place = answer.map_or(self.drafts.len(), |at| at + 1);
         let since = self.drafts.get_mut(place..);
@@ -251,7 +249,7 @@ fn message_of(draft: &MessageDraft, events: &[ClaudeEvent<'_>]) -> Option<Messag
         json.extend(contents());
     } else {
         json.push('[');
-        // The wire wants results before anything else in their message.
+        // In the wire format, results precede everything else in their message.
         let mut blocks = contents().flat_map(blocks_of).collect::<Vec<_>>();
         if draft.carries_results {
             blocks.sort_by_cached_key(|block| !has_result_block(&format!("[{block}]")));
@@ -279,7 +277,7 @@ fn blocks_of(content: &str) -> Vec<String> {
     blocks
 }
 
-/// Ids of messages on branches that the user edited away: of several human messages under one parent the last counts.
+/// Returns the ids of messages on branches that the user edited away: of several human messages under one parent, the last one is current.
 fn abandoned_branches<'a>(events: &[ClaudeEvent<'a>]) -> HashSet<&'a str> {
     let mut newest_prompt: HashMap<&str, &str> = HashMap::new();
     for event in events.iter().filter(|e| is_prompt(e) && !e.parent.is_empty()) {
@@ -296,7 +294,7 @@ fn abandoned_branches<'a>(events: &[ClaudeEvent<'a>]) -> HashSet<&'a str> {
     abandoned
 }
 
-/// A message a person typed, as far as the line alone tells.
+/// Whether a person typed the message, judged by the line alone.
 fn is_prompt(event: &ClaudeEvent<'_>) -> bool {
     if event.kind != "user" || event.meta || event.sidechain || event.compact_summary || event.uuid.is_empty()
     {
@@ -309,7 +307,7 @@ fn is_prompt(event: &ClaudeEvent<'_>) -> bool {
     }
 }
 
-/// A block that a person adds to a prompt: text, or an image.
+/// Whether a block is one that a person adds to a prompt: text, or an image.
 fn is_persons_block(block: RawJson<'_>) -> bool {
     match block.get("type").and_then(RawJson::as_text).as_deref() {
         Some("text") => block.get("text").and_then(RawJson::as_text).is_some_and(|text| !is_injected(&text)),

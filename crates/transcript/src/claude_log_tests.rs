@@ -1,4 +1,4 @@
-//! Lines of a Claude Code log become the messages they stood for on the wire.
+//! Tests of the messages assembled from lines of a Claude Code log.
 
 use crate::decode::{DecodeError, DecodeOptions, decode};
 use crate::detect::WireFormatChoice;

@@ -1,7 +1,7 @@
-//! What a Codex rollout knows beyond its items.
+//! The facts of a Codex rollout beyond its items.
 //!
-//! The log notes usage after each call as the last call's and as the running total; the same note is written again when
-//! only rate limits changed, so a call is one whose total moved.
+//! The log records usage after each call, of the last call and as a running total. The same record is repeated when only rate limits
+//! changed, so a record is a new call only if its total changed.
 
 use crate::codex_log;
 use crate::log_facts::{LogCall, LogCompaction, LogFacts, MessageFacts, NewView};
@@ -27,7 +27,7 @@ struct CodexFactsReader<'a> {
     /// The number of messages before the current line.
     said: usize,
     model: Option<String>,
-    /// The running total as last noted.
+    /// The last recorded running total.
     total: Option<String>,
     met_head: bool,
 }
@@ -42,7 +42,7 @@ impl CodexFactsReader<'_> {
         facts.started_ms = facts.started_ms.or(at_ms);
         let kind = text(line, "type");
         let Some(payload) = line.get("payload") else {
-            // Old logs begin with a line that has the head's members and no type.
+            // Old logs start with a line that has the members of the head and no type.
             if kind.is_none() && !self.met_head && line.get("instructions").is_some() {
                 self.head(line, facts);
             }
@@ -71,7 +71,7 @@ impl CodexFactsReader<'_> {
         self.trace.sources_of(self.said).first().is_some_and(|source| *source as usize <= index)
     }
 
-    /// The first head is the session's own; a fork repeats the one it left.
+    /// Reads a head. The first one is the session's own; a fork repeats that of its origin.
     fn head(&mut self, head: RawJson<'_>, facts: &mut LogFacts) {
         self.met_head = true;
         facts.session = text(head, "id");

@@ -1,4 +1,4 @@
-//! What is read from lines of a Codex rollout beyond the items.
+//! Tests of the facts read from lines of a Codex rollout.
 
 use crate::{DecodeOptions, LogFacts, NewView, Transcript, decode};
 

@@ -1,6 +1,6 @@
-//! Codex rollout logs: one event a line; those of type `response_item` are the items of the Responses wire.
+//! Codex rollout logs: one event per line; those of type `response_item` are the items of the Responses format.
 //!
-//! Older logs have the items themselves on the lines. Items are taken as they stand, without a copy.
+//! In older logs the lines are the items themselves. Items are used unchanged and without a copy.
 
 use crate::blocks::decode_message;
 use crate::json::Cursor;
@@ -15,7 +15,7 @@ struct CodexLine {
     kind: String,
     payload: Option<std::ops::Range<usize>>,
     has_role: bool,
-    /// Notes of an old log to itself (`record_type`), which are not items.
+    /// Whether the line is bookkeeping of an old log (`record_type`) and not an item.
     is_bookkeeping: bool,
     instructions: Option<std::ops::Range<usize>>,
 }
@@ -67,7 +67,7 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
     }
 }
 
-/// The view after a compaction: the items of a `compacted` line, or the summary alone in older logs.
+/// Returns the view after a compaction: the items of a `compacted` line, or only the summary in older logs.
 pub(crate) fn compacted_view(line: &SharedText) -> Option<(Option<String>, Vec<Message>)> {
     let payload = read_line(line.as_str()).payload?;
     let (summary, replacement) = read_compacted(&line.slice(payload));
@@ -88,7 +88,7 @@ fn machine_written(mut message: Message) -> Message {
     message
 }
 
-/// Adds an item unless it is one that only the log knows (snapshots of the work tree).
+/// Adds an item, unless it occurs only in logs (snapshots of the work tree).
 fn push_item(item: &SharedText, messages: &mut Vec<Message>) {
     let is_snapshot = |message: &Message| match message.parts() {
         [Part::Opaque { kind: Some(kind), .. }] => kind.raw(message.json()) == "ghost_snapshot",
@@ -128,7 +128,7 @@ fn value_range(cursor: &mut Cursor<'_>) -> std::ops::Range<usize> {
     from..cursor.position()
 }
 
-/// Model and instructions from a session's head or a turn's context.
+/// Reads model and instructions from a session's head or a turn's context.
 fn read_context(payload: &SharedText, preamble: &mut Preamble) {
     let json = payload.as_str();
     let mut cursor = Cursor::new(json);
@@ -155,7 +155,7 @@ fn read_context(payload: &SharedText, preamble: &mut Preamble) {
     }
 }
 
-/// The summary text and, in newer logs, the items that took the place of the history.
+/// Returns the summary text and, in newer logs, the items that replaced the history.
 fn read_compacted(payload: &SharedText) -> (Option<String>, Vec<Message>) {
     let json = payload.as_str();
     let mut cursor = Cursor::new(json);

@@ -1,4 +1,4 @@
-//! Lines of a Codex rollout log become the items of the Responses wire.
+//! Tests of the items read from lines of a Codex rollout log.
 
 use crate::decode::{DecodeOptions, decode};
 use crate::transcript::{Source, Transcript};

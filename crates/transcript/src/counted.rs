@@ -1,6 +1,6 @@
 //! Numbers with their noun, for people and models: `1 line`, `2 lines`.
 
-/// A number and its noun in the right form.
+/// Formats a number and its noun.
 #[must_use]
 pub fn counted(count: u64, singular: &str, plural: &str) -> String {
     format!("{count} {}", noun(count, singular, plural))

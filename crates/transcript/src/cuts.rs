@@ -1,7 +1,7 @@
-//! Where a conversation may be parted. Each rule of the wires is a small type that says which cuts it allows; the legal
-//! cuts are what all of them allow.
+//! Where a conversation may be split. Each rule of the wire formats is a small type that forbids some cuts; the allowed cuts are those that
+//! no rule forbids.
 //!
-//! A cut `k` parts messages `..k` from `k..`; cuts run from `0` to the number of messages.
+//! A cut `k` separates messages `..k` from `k..`; cuts range from `0` to the number of messages.
 
 use crate::group::Groups;
 use crate::message::{Message, Role};
@@ -42,7 +42,7 @@ impl CutPoints {
         }
     }
 
-    /// The cuts in order.
+    /// Returns the cuts in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         self.allowed.iter().enumerate().filter_map(|(cut, allowed)| allowed.then_some(cut))
     }
@@ -54,13 +54,13 @@ impl CutPoints {
     }
 }
 
-/// One rule about where a list may be parted.
+/// A rule about where a list may be split.
 pub trait CutRule {
     /// Removes the cuts this rule forbids.
     fn restrict(&self, messages: &[Message], groups: &Groups, cuts: &mut CutPoints);
 }
 
-/// A call and its result stay on one side.
+/// A call and its result stay together.
 pub struct Pairing;
 
 impl CutRule for Pairing {
@@ -75,7 +75,7 @@ impl CutRule for Pairing {
     }
 }
 
-/// Everything one answer produced stays on one side: reasoning is never parted from what follows it.
+/// Everything that one answer produced stays together: reasoning is never separated from what follows it.
 pub struct GroupAtomicity;
 
 impl CutRule for GroupAtomicity {
@@ -88,7 +88,7 @@ impl CutRule for GroupAtomicity {
     }
 }
 
-/// What precedes the cut is a list that may lead a request: empty, instructions only, or opening with a user message.
+/// The messages before the cut may start a request: none, only instructions, or starting with a user message.
 pub struct LeadingRole;
 
 impl CutRule for LeadingRole {

@@ -1,4 +1,4 @@
-//! From a document to a [`Transcript`]: lists, request bodies, lines, and session logs.
+//! Decodes documents to a [`Transcript`]: lists, request bodies, lines, and session logs.
 
 use std::borrow::Cow;
 
@@ -14,12 +14,12 @@ use crate::shared_text::SharedText;
 use crate::transcript::{Preamble, Source, Transcript};
 use crate::write::WireFormat;
 
-/// Choices for reading a document.
+/// Options for decoding a document.
 #[derive(Clone, Debug, Default)]
 pub struct DecodeOptions {
     /// The wire format to read the document in.
     pub wire_format: WireFormatChoice,
-    /// The conversation to read, counted from one, when a document has several.
+    /// The number of the conversation to read, from one, if a document has several.
     pub pick: Option<usize>,
     /// Read only the part after the last compaction that the log records.
     pub since_compaction: bool,
@@ -28,7 +28,7 @@ pub struct DecodeOptions {
 /// Why a document could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// Not text.
+    /// Invalid UTF-8.
     #[error("not valid UTF-8: byte {offset} (line {line}) is not part of any character")]
     Utf8 {
         /// Offset of the first bad byte.
@@ -36,10 +36,10 @@ pub enum DecodeError {
         /// Its line, counted from one.
         line: usize,
     },
-    /// Nothing in it.
+    /// The input is empty.
     #[error("the input is empty")]
     Empty,
-    /// Ends too early.
+    /// The JSON ends too early.
     #[error("the JSON ends too early, at line {line}, column {column}: {detail}")]
     Truncated {
         /// Line, from one.
@@ -49,14 +49,14 @@ pub enum DecodeError {
         /// The parser's message.
         detail: String,
     },
-    /// Not JSON.
+    /// Invalid JSON.
     #[error("not valid JSON at line {line}, column {column}: {detail}")]
     Syntax {
         /// Line, from one.
         line: usize,
         /// Column, from one.
         column: usize,
-        /// The parser's words.
+        /// The parser's message.
         detail: String,
     },
     /// JSON, but not a conversation.
@@ -73,7 +73,7 @@ pub enum DecodeError {
     /// The document has several conversations, and none was chosen.
     #[error("the file holds {count} conversations; choose one by its number, 1 to {count}")]
     Several {
-        /// How many.
+        /// The number of conversations.
         count: usize,
     },
     /// A number out of range.
@@ -84,15 +84,15 @@ pub enum DecodeError {
         /// How many there are.
         count: usize,
     },
-    /// The forced wire does not fit.
+    /// The chosen wire format does not fit.
     #[error("the input does not fit the {forced} dialect: {detail}")]
     WrongWireFormat {
         /// The wire format the user chose.
         forced: WireFormat,
-        /// What speaks against it.
+        /// The contradiction.
         detail: String,
     },
-    /// Offsets inside a document are limited.
+    /// The document is too large for its offsets.
     #[error("the input is {bytes} bytes; at most 4 GiB can be read at once")]
     TooLarge {
         /// Its size.
@@ -100,7 +100,7 @@ pub enum DecodeError {
     },
 }
 
-/// Reads a document. Nothing is copied: every message points into the text.
+/// Decodes a document. Nothing is copied: every message points into the text.
 pub fn decode(bytes: Vec<u8>, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
     if bytes.len() >= u32::MAX as usize {
         return Err(DecodeError::TooLarge { bytes: bytes.len() });
@@ -139,7 +139,7 @@ fn decode_text(document: &SharedText, options: &DecodeOptions) -> Result<Transcr
 
 fn syntax_error(error: &serde_json::Error) -> DecodeError {
     let (line, column) = (error.line(), error.column());
-    // serde_json ends its message with the place, which we say ourselves.
+    // serde_json appends the position, which is stated separately.
     let full = error.to_string();
     let detail = full.split(" at line ").next().unwrap_or(&full).to_owned();
     if error.is_eof() {
@@ -159,13 +159,13 @@ fn decode_array(document: &SharedText, options: &DecodeOptions) -> Result<Transc
     finish(list.messages, list.evidence, Source::List, Preamble::default(), layout, options)
 }
 
-/// Whether the elements of an array are no messages but hold lists of them, by the first.
+/// Whether the elements of an array are lists of messages rather than messages, judged by the first one.
 fn holds_conversations(document: &SharedText) -> bool {
     let mut cursor = Cursor::new(document.as_str());
     cursor.enter_array() && cursor.next_element() && holds_conversation_at(document, cursor.position())
 }
 
-/// The elements of the array that starts at `at`.
+/// Returns the elements of the array that starts at `at`.
 fn list_at(document: &SharedText, at: usize) -> (DocumentRange, Vec<DocumentRange>) {
     let mut cursor = Cursor::starting_at(document.as_str(), at);
     let _ = cursor.peek();
@@ -181,7 +181,7 @@ fn list_at(document: &SharedText, at: usize) -> (DocumentRange, Vec<DocumentRang
     (start..cursor.position(), items)
 }
 
-/// The chosen conversation, of several.
+/// Returns the chosen one of several conversations.
 pub(crate) fn pick<'a, T>(conversations: &'a [T], options: &DecodeOptions) -> Result<&'a T, DecodeError> {
     let count = conversations.len();
     let picked = options.pick.ok_or(DecodeError::Several { count })?;
@@ -210,7 +210,7 @@ fn holds_conversation_at(document: &SharedText, from: usize) -> bool {
     holds_list
 }
 
-/// Members under which a message list is known to be kept: request bodies, and recorded trajectories.
+/// Whether a member is known to contain a message list: in request bodies, and in recorded trajectories.
 fn is_list_member(key: &[u8]) -> bool {
     matches!(key, b"messages" | b"input" | b"history" | b"traj" | b"conversation")
 }
@@ -236,7 +236,7 @@ pub(crate) fn decode_object(
         if !(key == b"input" && value_starts != Some(b'[')) {
             evidence.member(key);
         }
-        // `messages` outranks the other names: a body may hold both it and an unrelated `input`.
+        // `messages` takes precedence: a body may have both it and an unrelated `input`.
         if value_starts == Some(b'[') && (key == b"messages" || (list.is_none() && is_list_member(key))) {
             let found = MessageList::read(document, from);
             match &found {
@@ -295,7 +295,7 @@ fn trimmed(document: &SharedText) -> SharedText {
     document.slice(start..start + text.trim().len())
 }
 
-/// A Responses body whose `input` is one text is one user message.
+/// Decodes a Responses body whose `input` is a text, which is one user message.
 fn decode_single_input(
     document: &SharedText,
     from: usize,
@@ -321,7 +321,7 @@ fn non_null(document: &SharedText, value: &DocumentRange) -> Option<SharedText> 
     (slice.as_str() != "null").then_some(slice)
 }
 
-/// The messages of an array, where each lies in its document, and which wire they speak for.
+/// The messages of an array, their ranges in the document, and the evidence for their wire format.
 struct MessageList {
     range: DocumentRange,
     items: Vec<DocumentRange>,
@@ -385,7 +385,7 @@ pub(crate) fn finish(
     Ok(transcript)
 }
 
-/// A forced wire that contradicts the document is refused: writing it back would produce something no one accepts.
+/// Refuses a chosen wire format that contradicts the document: writing it back would produce an invalid document.
 fn check_forced(transcript: &Transcript, options: &DecodeOptions) -> Result<(), DecodeError> {
     let WireFormatChoice::Forced(forced) = options.wire_format else { return Ok(()) };
     let mut evidence = FormatEvidence::default();

@@ -1,4 +1,4 @@
-//! Every form of input is recognised and read; every kind of bad input is refused with its place.
+//! Tests that every form of input is recognised and decoded, and every kind of bad input is refused with its position.
 
 use super::*;
 use crate::message::Role;
@@ -20,7 +20,7 @@ fn forced(wire_format: WireFormat) -> DecodeOptions {
     DecodeOptions { wire_format: WireFormatChoice::Forced(wire_format), ..DecodeOptions::default() }
 }
 
-/// Source, wire format and the roles of the messages in one line.
+/// Formats source, wire format and the roles of the messages.
 fn shown(transcript: &Transcript) -> String {
     let roles: Vec<&str> = transcript.messages.iter().map(|m| m.role().name()).collect();
     format!("{:?} {} [{}]", transcript.source, transcript.wire_format, roles.join(" "))
@@ -93,7 +93,7 @@ fn plain_words_are_distinguished_by_what_stands_around_them() {
     assert_eq!(read(blocks).wire_format, WireFormat::Responses);
     let type_last = r#"[{"role":"user","content":[{"text":"naïve","type":"input_text"}]}]"#;
     assert_eq!(read(type_last).wire_format, WireFormat::Responses);
-    // Forty bytes before the text begins there is half a character; the type stands nearer.
+    // Forty bytes before the text is the middle of a character; the type is closer.
     let wide = format!(
         r#"[{{"role":"user","content":[{{"x":"{}","type":"input_text","text":"u"}}]}}]"#,
         "é".repeat(9)
@@ -130,7 +130,7 @@ fn pictures_calls_and_results_tell_the_wire() {
     // Some recorders keep the arguments of chat calls as objects.
     let objects = r#"{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"n","arguments":{"a":1}}}]}"#;
     assert_eq!(one(objects), WireFormat::Chat);
-    // An output whose text speaks of roles is still an output.
+    // An output whose text mentions roles is still an output.
     let output = r#"{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"t","role":"user"}]}"#;
     assert_eq!(one(output), WireFormat::Responses);
 }
@@ -283,7 +283,7 @@ fn elements_that_are_no_messages_are_named() {
         expected("an object with neither role nor type")
     );
     assert_eq!(refusal(r#"{"messages":[3]}"#), "element 0 of the list is not a message: a number");
-    // A role or item that nobody knows is carried, not refused.
+    // An unknown role or item is preserved, not refused.
     assert_eq!(
         shown(&read(r#"[{"role":"narrator","content":"n"},{"type":"x_new"}]"#)),
         "List chat [other other]"

@@ -1,4 +1,4 @@
-//! The wire format of a list of messages, by members only that format has.
+//! Detects the wire format of a list of messages by members that only one format has.
 
 use crate::json::{JsonStr, Span};
 use crate::message::{Arguments, Form, Message, Part, Role};
@@ -7,17 +7,17 @@ use crate::write::WireFormat;
 /// The user's choice of a wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum WireFormatChoice {
-    /// Look at the document.
+    /// Detect it from the document.
     #[default]
     Detect,
     /// Chosen by the user.
     Forced(WireFormat),
 }
 
-/// How far around a text or the edge of a block its type is looked for.
+/// The distance from a text or the edge of a block within which its type is searched.
 const NEAR_BYTES: usize = 40;
 
-/// Evidence for each wire format; the strongest wins and chat is the plain default.
+/// Evidence for each wire format; the strongest is chosen, and chat by default.
 #[derive(Default)]
 pub(crate) struct FormatEvidence {
     chat: u32,
@@ -26,7 +26,7 @@ pub(crate) struct FormatEvidence {
 }
 
 impl FormatEvidence {
-    /// The body has a member that only one wire uses.
+    /// Counts a member of the body if only one wire format uses it.
     pub(crate) fn member(&mut self, key: &[u8]) {
         match key {
             b"input" | b"instructions" | b"previous_response_id" | b"prompt_cache_key" => self.responses += 4,
@@ -50,7 +50,7 @@ impl FormatEvidence {
             (Role::Tool, Form::Item) => self.responses += 8,
             (Role::Tool, _) => self.chat += 8,
             (Role::Assistant, Form::Item) => self.responses += 4,
-            // The type alone is weak: what Anthropic answers with has it too.
+            // The type alone is weak evidence: Anthropic's answers have it too.
             (_, Form::TypedMessage) => self.responses += 1,
             _ => {}
         }
@@ -95,7 +95,7 @@ impl FormatEvidence {
         }
     }
 
-    /// The wire with the most evidence; without any, chat.
+    /// Returns the wire format with the most evidence; without any, chat.
     pub(crate) fn verdict(&self) -> WireFormat {
         if self.responses > self.chat && self.responses >= self.anthropic {
             WireFormat::Responses
@@ -108,7 +108,7 @@ impl FormatEvidence {
 }
 
 impl FormatEvidence {
-    /// The wire that the messages speak for, when it is not the forced one and nothing speaks for the forced one.
+    /// Returns the wire format with evidence, if it is not the chosen one and there is no evidence for that.
     pub(crate) fn contradicts(&self, forced: WireFormat) -> Option<WireFormat> {
         let for_forced = match forced {
             WireFormat::Chat => self.chat,
@@ -120,8 +120,8 @@ impl FormatEvidence {
     }
 }
 
-/// Whether a word stands in quotes near the start or the end of a block: members that say what a block is are short and
-/// stand outside its long ones, and looking through those would cost a pass over the document.
+/// Whether a quoted word is near the start or the end of a block. Members that name its kind are short and precede or follow the long ones;
+/// searching those would cost a pass over the document.
 fn near_edge(message: &Message, block: Span, word: &str) -> bool {
     let raw = message.raw(block).as_bytes();
     let head = raw.get(..raw.len().min(NEAR_BYTES * 2)).unwrap_or_default();
@@ -138,8 +138,8 @@ fn quotes(bytes: &[u8], word: &str) -> bool {
     })
 }
 
-/// Whether a text stands in a block of type `input_text` or `output_text`, which only the Responses wire has. The type
-/// stands right before the text or right after it.
+/// Whether a text is in a block of type `input_text` or `output_text`, which only the Responses format has. The type directly precedes or
+/// follows the text.
 fn names_direction(json: &[u8], text: JsonStr) -> bool {
     let (start, end) = (text.span.start as usize, text.span.end as usize);
     let before = json.get(start.saturating_sub(NEAR_BYTES)..start).unwrap_or_default();

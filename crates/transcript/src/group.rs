@@ -1,4 +1,4 @@
-//! Messages that belong together: everything one model answer produced, with all results of its calls.
+//! Groups of messages: everything that one model answer produced, with all results of its calls.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub enum GroupKind {
     Other,
 }
 
-/// A run of messages that is never parted.
+/// A run of messages that is never split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     /// First message.
@@ -34,17 +34,17 @@ pub struct Group {
     pub open_calls: usize,
 }
 
-/// A conversation parted into groups.
+/// A conversation split into groups.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     groups: Vec<Group>,
-    /// For each message, the result messages of its calls end here (exclusive); used to keep pairs together.
+    /// For each message, the end (exclusive) of the result messages of its calls; used to keep pairs together.
     reach: Vec<usize>,
-    /// For each message, how many of its calls have no result.
+    /// For each message, the number of its calls without a result.
     unanswered: Vec<usize>,
-    /// Results that answer no call before them: the message and the id they name, in order.
+    /// Results without a call before them: the message and the id they name, in order.
     orphans: Vec<(usize, JsonStr)>,
-    /// Calls whose id another call already waits under: the message and the id, in order.
+    /// Calls whose id is already used by an open call: the message and the id, in order.
     clashes: Vec<(usize, JsonStr)>,
 }
 
@@ -121,7 +121,7 @@ impl Groups {
         };
         let mut end = self.reach[start];
         if kind == GroupKind::Step {
-            // On the Responses wire one answer is a run of items: reasoning, text, calls. It ends where results begin.
+            // In the Responses format an answer is a run of items: reasoning, text, calls. It ends where results begin.
             let mut last = start;
             while end == last + 1 && end < messages.len() {
                 let (previous, next) = (&messages[last], &messages[end]);
@@ -133,7 +133,7 @@ impl Groups {
                 end = self.reach[end];
             }
         }
-        // Whatever was drawn in may itself reach further.
+        // The messages added may themselves have results further on.
         let mut scanned = start;
         while scanned < end {
             end = end.max(self.reach[scanned]);
@@ -149,7 +149,7 @@ impl Groups {
         &self.groups
     }
 
-    /// How many results of a message answer no call before them.
+    /// Returns the number of results in a message that answer no call before them.
     #[must_use]
     pub fn orphan_results(&self, message: usize) -> usize {
         self.orphans
@@ -159,25 +159,25 @@ impl Groups {
             .count()
     }
 
-    /// Every result that answers no call before it: the message that carries it and the id it names, in order.
+    /// Returns every result that answers no call before it: its message and the id it names, in order.
     #[must_use]
     pub fn orphans(&self) -> &[(usize, JsonStr)] {
         &self.orphans
     }
 
-    /// Every call whose id another call was already waiting under: the message and the id, in order.
+    /// Returns every call whose id was already used by an open call: the message and the id, in order.
     #[must_use]
     pub fn clashing_calls(&self) -> &[(usize, JsonStr)] {
         &self.clashes
     }
 
-    /// How many calls of a message have no result.
+    /// Returns the number of calls in a message without a result.
     #[must_use]
     pub fn unanswered_calls(&self, message: usize) -> usize {
         self.unanswered.get(message).copied().unwrap_or(0)
     }
 
-    /// One past the last message that answers a call of this message.
+    /// Returns one past the last message that answers a call of this message.
     #[must_use]
     pub fn reach(&self, message: usize) -> usize {
         self.reach.get(message).copied().unwrap_or(message + 1)

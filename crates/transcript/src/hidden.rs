@@ -1,22 +1,22 @@
-//! Characters that a terminal acts on or does not show.
+//! Characters that control a terminal or are invisible.
 
-/// Whether a character is not shown, or changes how others are shown.
+/// Whether a character is invisible, or changes how others are shown.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control() || is_direction(c) || is_blank(c) || is_shapeless(c)
 }
 
-/// Marks that change the direction of what follows.
+/// Marks that change the text direction.
 fn is_direction(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// White space other than the space, which looks like it and means something else.
+/// White space that looks like a space and has another meaning.
 fn is_blank(c: char) -> bool {
     c != ' ' && c.is_whitespace() || matches!(c, '\u{2800}' | '\u{3164}' | '\u{ffa0}')
 }
 
-/// Characters without a shape: Unicode's `Default_Ignorable_Code_Point`, and the marks of annotations.
+/// Invisible characters: Unicode's `Default_Ignorable_Code_Point`, and the marks of annotations.
 fn is_shapeless(c: char) -> bool {
     matches!(
         c,

@@ -1,4 +1,4 @@
-//! A person's words are told from what programs write in the user's name.
+//! Tests that a person's text is distinguished from programs' text.
 
 use super::*;
 use crate::blocks::decode_message_text;

@@ -1,8 +1,8 @@
-//! Walking JSON that is already known to be valid, without building a tree.
+//! Traverses valid JSON without building a tree.
 //!
-//! `serde_json` checks a document once; after that a [`Cursor`] finds the spans of the values we care about in a
-//! single pass. Numbers, escapes, key order and unknown members are never touched, because nothing is re-written.
-//! Every step is bounds-checked: on text that is not valid JSON a walk ends early, it does not panic.
+//! `serde_json` checks a document once; after that a [`Cursor`] finds the spans of the required values in a single pass. Numbers, escapes,
+//! key order and unknown members are never changed, because nothing is re-written. Every step is bounds-checked: on invalid JSON a
+//! traversal ends early, it does not panic.
 
 use std::borrow::Cow;
 
@@ -35,12 +35,12 @@ impl Span {
     }
 }
 
-/// The inside of a JSON string (without its quotes) and whether it has escapes.
+/// The inside of a JSON string (without its quotes), and whether it has escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct JsonStr {
-    /// Where the characters between the quotes lie.
+    /// The span of the characters between the quotes.
     pub span: Span,
-    /// Whether a backslash occurs, so that reading it as text needs unescaping.
+    /// Whether it contains a backslash, so that reading it as text needs unescaping.
     pub escaped: bool,
 }
 
@@ -51,14 +51,14 @@ impl JsonStr {
         self.span.of(json)
     }
 
-    /// The text of the string; borrowed when there is nothing to unescape.
+    /// Returns the text of the string; borrowed if it has no escapes.
     #[must_use]
     pub fn text(self, json: &str) -> Cow<'_, str> {
         if self.escaped { Cow::Owned(unescape(self.raw(json))) } else { Cow::Borrowed(self.raw(json)) }
     }
 }
 
-/// Reads the inside of a JSON string. A lone surrogate becomes U+FFFD: text cannot hold it, the origin still does.
+/// Unescapes the inside of a JSON string. A lone surrogate becomes U+FFFD, because text cannot contain it.
 #[must_use]
 pub fn unescape(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
@@ -66,7 +66,7 @@ pub fn unescape(raw: &str) -> String {
     out
 }
 
-/// As [`unescape`], appending to a buffer that the caller reuses.
+/// Like [`unescape`], but appends to a buffer of the caller.
 pub fn unescape_into(raw: &str, out: &mut String) {
     let bytes = raw.as_bytes();
     let mut at = 0;
@@ -190,17 +190,17 @@ impl<'a> Cursor<'a> {
         hit
     }
 
-    /// Enters an object; `false` when the next value is not one.
+    /// Enters an object; returns `false` if the next value is not one.
     pub(crate) fn enter_object(&mut self) -> bool {
         self.eat(b'{')
     }
 
-    /// Enters an array; `false` when the next value is not one.
+    /// Enters an array; returns `false` if the next value is not one.
     pub(crate) fn enter_array(&mut self) -> bool {
         self.eat(b'[')
     }
 
-    /// The next key of the object we are in, positioned at its value; `None` at the closing brace, which is consumed.
+    /// Returns the next key of the current object, positioned at its value; `None` at the closing brace, which is consumed.
     pub(crate) fn next_key(&mut self) -> Option<&'a [u8]> {
         self.eat(b',');
         if self.peek() != Some(b'"') {
@@ -212,7 +212,7 @@ impl<'a> Cursor<'a> {
         self.bytes.get(key.span.start as usize..key.span.end as usize)
     }
 
-    /// Whether the array we are in has another element, positioned at it; the closing bracket is consumed.
+    /// Whether the current array has another element, positioned at it; the closing bracket is consumed.
     pub(crate) fn next_element(&mut self) -> bool {
         self.eat(b',');
         match self.peek() {
@@ -225,14 +225,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a string value; `None`, consuming nothing, when the next value is something else.
+    /// Reads a string value; returns `None` without consuming anything if the next value is not a string.
     pub(crate) fn string(&mut self) -> Option<JsonStr> {
         if self.peek() != Some(b'"') {
             return None;
         }
         let start = self.at + 1;
         let Some((end, escaped)) = closing_quote(self.bytes, start) else {
-            // A string that never closes swallows the rest, so that a scan of broken text ends.
+            // An unclosed string consumes the rest, so that a scan of invalid text ends.
             self.at = self.bytes.len();
             return None;
         };
@@ -249,7 +249,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Skips a value and returns it when it is a string, as it is in the JSON; empty otherwise.
+    /// Skips a value and returns it unescaped if it is a string; empty otherwise.
     pub(crate) fn raw_string<'j>(&mut self, json: &'j str) -> &'j str {
         self.string_or_skip().map(|string| string.raw(json)).unwrap_or_default()
     }
@@ -259,8 +259,8 @@ impl<'a> Cursor<'a> {
         self.skip_value().of(json) == "true"
     }
 
-    /// Passes over one value and returns where it lay. Where no value can begin the walk ends: every call either
-    /// moves on or leaves nothing to read, so loops over broken text are bounded by its length.
+    /// Skips one value and returns its span. If no value can start here, the traversal ends: every call either advances or leaves nothing
+    /// to read, so loops over invalid text are bounded by its length.
     pub(crate) fn skip_value(&mut self) -> Span {
         let first = self.peek();
         let start = self.at;
@@ -286,7 +286,7 @@ impl<'a> Cursor<'a> {
         Span { start: to_u32(start), end: to_u32(self.at) }
     }
 
-    /// Passes over an object or array of any depth without recursion.
+    /// Skips an object or array of any depth without recursion.
     fn skip_container(&mut self) {
         let mut depth = 0usize;
         while let Some(&b) = self.bytes.get(self.at) {
@@ -310,7 +310,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Offsets inside one message fit in 32 bits: larger messages are refused before they get here.
+/// Offsets inside one message fit in 32 bits: larger messages are refused before.
 fn to_u32(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

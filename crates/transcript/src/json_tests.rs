@@ -1,4 +1,4 @@
-//! Strings are read and written as `serde_json` does; walks over anything at all come to an end.
+//! Tests that strings are read and written as `serde_json` does, and that every traversal ends.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -128,7 +128,7 @@ fn a_value_nested_a_million_deep_is_passed_over() {
     assert_eq!(cursor.skip_value().len(), json.len());
 }
 
-/// Walks as the readers do: into every object and array, over everything else. Counts its steps.
+/// Traverses as the readers do: enters every object and array, and skips everything else. Counts its steps.
 fn walk(cursor: &mut Cursor<'_>, depth: usize, steps: &mut usize) {
     *steps += 1;
     assert!(*steps < 100_000, "the walk does not end");
@@ -182,7 +182,7 @@ fn a_walk_over_broken_text_ends() {
     }
 }
 
-/// Text made of the characters JSON is made of, most of it broken.
+/// Text of the characters used in JSON, mostly invalid.
 fn json_like() -> impl Strategy<Value = String> {
     prop::collection::vec(
         prop_oneof![
@@ -221,7 +221,7 @@ proptest! {
 
     #[test]
     fn reading_any_escapes_agrees_with_serde(raw in r#"([ -!#-\[\]-~é😀]|\\[\\/"bfnrt]|\\u[0-9a-fA-F]{4}){0,30}"#) {
-        // Where serde refuses (a lone surrogate) there is nothing to agree with; reading must not panic.
+        // If serde refuses (a lone surrogate) there is no reference; reading must not panic.
         let ours = unescape(&raw);
         if let Some(theirs) = by_serde(&raw) {
             prop_assert_eq!(ours, theirs);

@@ -1,40 +1,40 @@
-//! How a list stands in its document, so that a changed list goes back into an otherwise untouched document in the same
-//! style, and an unchanged one goes back byte for byte.
+//! The layout of a list in its document, so that a changed list is written back into an otherwise unchanged document in the same style, and
+//! an unchanged one byte for byte.
 
 use crate::shared_text::SharedText;
 
-/// A range in a whole document, which may be longer than one message may be.
+/// A range in a whole document, which may be longer than the limit of a message.
 pub(crate) type DocumentRange = std::ops::Range<usize>;
 
-/// What sets the elements of a list apart.
+/// What separates the elements of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Frame {
     /// `[a, b]`.
     Array,
-    /// One element a line.
+    /// One element per line.
     Lines,
 }
 
-/// Where a list lies in its document and how its elements are set apart.
+/// The position of a list in its document, and the separators of its elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     document: SharedText,
     list: DocumentRange,
     frame: Frame,
-    /// The text between elements that were not neighbours before.
+    /// The text between elements that were not adjacent before.
     separator: String,
     /// The text around the list when its first or last element is not the original one.
     opening: String,
     closing: String,
-    /// The message that represents the value at `list` where that is not a list but a text, the whole input.
+    /// The message that represents the value at `list`, if that is a text instead of a list.
     stand_in: Option<SharedText>,
-    /// Editors on some systems put one before the text; it is no part of the JSON.
+    /// Some editors put a byte order mark before the text; it is not part of the JSON.
     byte_order_mark: bool,
 }
 
 impl Layout {
-    /// Takes the style of an array from the gaps around and between its elements. Gaps may differ from one another;
-    /// the first one is used between elements that were not neighbours.
+    /// Takes the style of an array from the gaps around and between its elements. Gaps may differ; the first one is used between elements
+    /// that were not adjacent.
     pub(crate) fn of_array(document: &SharedText, list: DocumentRange, items: &[DocumentRange]) -> Self {
         let text = document.as_str();
         let gap = |from: usize, to: usize| text.get(from..to).unwrap_or_default().to_owned();
@@ -47,7 +47,7 @@ impl Layout {
         Self { list, frame: Frame::Array, separator, opening, closing, ..Self::whole(document) }
     }
 
-    /// Lines of the document's own kind; the last one ends like the document does.
+    /// Takes the document's kind of line break; the last line ends as the document does.
     pub(crate) fn of_lines(document: &SharedText) -> Self {
         let text = document.as_str();
         let first_break = memchr::memchr(b'\n', text.as_bytes());
@@ -57,7 +57,7 @@ impl Layout {
         Self { separator, closing, ..Self::whole(document) }
     }
 
-    /// A document in which the value at `value` is no list but means one message, `stand_in`.
+    /// A document in which the value at `value` is not a list but stands for one message, `stand_in`.
     pub(crate) fn of_value(document: &SharedText, value: DocumentRange, stand_in: SharedText) -> Self {
         Self {
             list: value,
@@ -87,8 +87,7 @@ impl Layout {
         Self { byte_order_mark: true, ..self }
     }
 
-    /// Writes the document with `items` in place of its list. Between two items that were neighbours in the document
-    /// stands what stood there.
+    /// Writes the document with `items` in place of its list. The text between two items that were adjacent in the document is unchanged.
     pub(crate) fn write<'a>(&self, items: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
         let document = self.document.as_str();
         if self.byte_order_mark {
@@ -126,14 +125,14 @@ impl Layout {
         out.extend_from_slice(after.unwrap_or(&self.closing).as_bytes());
     }
 
-    /// Where an item lies in the document, when it is a piece of it and not a text of its own.
+    /// Returns the range of an item in the document, if it is a slice of it.
     fn place_of(&self, item: &str) -> Option<DocumentRange> {
         let start = (item.as_ptr() as usize).checked_sub(self.document.as_str().as_ptr() as usize)?;
         let end = start.checked_add(item.len())?;
         (start >= self.list.start && end <= self.list.end).then_some(start..end)
     }
 
-    /// What lies between two neighbours; `None` when something else stands between them.
+    /// Returns the text between two adjacent elements; `None` if another element is between them.
     fn inner_gap(&self, from: usize, to: usize) -> Option<&str> {
         let gap = self.document.as_str().get(from..to)?;
         let separators = match self.frame {
@@ -143,7 +142,7 @@ impl Layout {
         (separators == 1).then_some(gap)
     }
 
-    /// What lies between the edge of the list and its first or last element.
+    /// Returns the text between the edge of the list and its first or last element.
     fn outer_gap(&self, from: usize, to: usize) -> Option<&str> {
         let gap = self.document.as_str().get(from..to)?;
         let inside = match self.frame {
@@ -164,7 +163,7 @@ impl Layout {
     }
 }
 
-/// How often `wanted` occurs in a text that is otherwise white space; `None` when anything else is in it.
+/// Returns how often `wanted` occurs in a text that is otherwise white space; `None` if the text has anything else.
 fn is_blank_but_for(text: &str, wanted: u8) -> Option<usize> {
     let mut count = 0;
     for byte in text.bytes() {

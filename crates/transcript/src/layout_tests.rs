@@ -1,4 +1,4 @@
-//! Documents go back byte for byte when nothing changed, and in their own style when something did.
+//! Tests that documents are written back byte for byte if nothing changed, and otherwise in their own style.
 
 use crate::decode::{DecodeOptions, decode};
 use crate::message::Message;

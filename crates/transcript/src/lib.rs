@@ -1,9 +1,9 @@
-//! What a conversation is: messages of every wire format in one model, groups, and the rules a provider enforces.
+//! A conversation: messages of every wire format in one model, groups, and the rules that providers enforce.
 //!
-//! A [`Message`] keeps the JSON it arrived as and knows where its role, text, tool calls and results lie inside it;
-//! nothing is re-serialised, so an untouched message is written byte for byte as it was read. [`decode`] reads request
-//! bodies, message lists and session logs; [`Groups`] says which messages belong together; [`cuts`](CutPoints::of)
-//! says where a conversation may be cut; [`violations`] names what a provider would refuse.
+//! A [`Message`] has its original JSON and the positions of its role, text, tool calls and results inside it; nothing is re-serialised, so
+//! an untouched message is written byte for byte as it was read. [`decode`] reads request bodies, message lists and session logs;
+//! [`Groups`] says which messages belong together; [`cuts`](CutPoints::of) says where a conversation may be cut; [`violations`] lists what
+//! a provider would refuse.
 //!
 //! For programs that read or write conversations with models: importers, checkers, compactors.
 //!

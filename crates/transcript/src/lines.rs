@@ -1,7 +1,6 @@
-//! Documents of one JSON object a line: session logs, messages, and collections of whole conversations.
+//! Documents of one JSON object per line: session logs, messages, and collections of whole conversations.
 //!
-//! A line that cannot be read is noted with its number and skipped: a log that was cut off while being written is the
-//! rule, not the exception.
+//! A line that cannot be read is noted with its number and skipped, because logs are often cut off while being written.
 
 use crate::blocks::decode_message;
 use crate::check::check_json;
@@ -18,7 +17,7 @@ use crate::transcript::{Note, Preamble, Source, Transcript};
 /// A line's number, counted from one, and its object.
 type NumberedLine = (usize, SharedText);
 
-/// Logs begin with lines of bookkeeping; by this many the kind of log has shown itself.
+/// Logs start with bookkeeping; within this many lines the kind of log can be recognised.
 const LINES_TO_TELL_A_LOG: usize = 50;
 
 /// Whether a text is one JSON object per line: one of its first two lines parses alone.
@@ -58,7 +57,7 @@ pub(crate) fn decode(document: &SharedText, options: &DecodeOptions) -> Result<T
     decode_objects(document, &objects, notes, options)
 }
 
-/// Reads the objects of a document's lines; `notes` tells what became of the other lines.
+/// Decodes the objects of a document's lines; `notes` describes the lines that were skipped.
 pub(crate) fn decode_objects(
     document: &SharedText,
     objects: &[NumberedLine],
@@ -75,7 +74,7 @@ pub(crate) fn decode_objects(
     Ok(transcript)
 }
 
-/// A log is in one wire only; to ask for another is a mistake the user should hear of.
+/// A log has a fixed wire format; choosing another is reported as an error.
 fn as_log(transcript: Transcript, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
     match options.wire_format {
         WireFormatChoice::Forced(forced) if forced != transcript.wire_format => {
@@ -122,7 +121,7 @@ enum LineKind {
     Messages,
 }
 
-/// Tells the two logs and collections of conversations from plain lines of messages, by members only they have.
+/// Distinguishes the two logs and collections of conversations from plain lines of messages, by members that only they have.
 fn kind_of(objects: &[NumberedLine]) -> LineKind {
     if objects.first().is_some_and(|(_, first)| holds_conversation(first)) {
         return LineKind::Conversations;
@@ -135,14 +134,14 @@ fn kind_of(objects: &[NumberedLine]) -> LineKind {
             match key {
                 b"parentUuid" | b"sessionId" | b"isSidechain" | b"leafUuid" => claude = true,
                 b"payload" | b"record_type" => codex = true,
-                // The head of an old Codex log, which has little else.
+                // The head of an old Codex log, which has few other members.
                 b"instructions" => codex = true,
                 b"role" => says_role = true,
                 _ => {}
             }
             cursor.skip_value();
         }
-        // A recorder may add such members to plain messages; a log wraps them or types them.
+        // A recorder may add such members to plain messages; a log wraps or types its messages.
         if claude && !says_role {
             return LineKind::ClaudeLog;
         }

@@ -1,4 +1,4 @@
-//! Reading the facts of a session log on demand: which reader a log needs.
+//! Reads the facts of a session log on demand, with the reader for that kind of log.
 
 use crate::claude_facts;
 use crate::claude_log;
@@ -7,7 +7,7 @@ use crate::log_facts::{LogFacts, SubAgent};
 use crate::transcript::{Source, Transcript};
 
 impl Transcript {
-    /// What the log this was read from knows beyond the messages; `None` for other documents.
+    /// Returns the facts of the log; `None` for other documents.
     #[must_use]
     pub fn log_facts(&self) -> Option<LogFacts> {
         let trace = self.log.as_ref()?;
@@ -17,8 +17,8 @@ impl Transcript {
         })
     }
 
-    /// Conversations of sub-agents in the same log, in the order in which they began. A file that a client keeps for one
-    /// sub-agent alone has no messages of its own, and one of these.
+    /// Returns the conversations of sub-agents in the same log, in the order in which they started. A client's file for a single sub-agent
+    /// has no messages of its own, and one of these.
     #[must_use]
     pub fn sub_agents(&self) -> Vec<SubAgent> {
         match (&self.log, self.source) {

@@ -1,6 +1,6 @@
-//! Times as logs write them (`2026-02-07T00:14:01.780Z`), in milliseconds since 1970.
+//! Times in logs (`2026-02-07T00:14:01.780Z`), in milliseconds since 1970.
 
-/// Reads a time of RFC 3339: any number of digits after the second, `Z` or an offset. `None` for anything else.
+/// Parses a time in RFC 3339: any number of digits after the second, `Z` or an offset. `None` for anything else.
 #[must_use]
 pub fn parse_rfc3339_millis(text: &str) -> Option<i64> {
     let bytes = text.as_bytes();
@@ -46,8 +46,7 @@ fn offset_seconds(zone: &str) -> Option<i64> {
     Some(sign * (part(hours)? * 3_600 + part(minutes)? * 60))
 }
 
-/// Days from 1970 to a date of the Gregorian calendar. The year is taken to begin in March, so that the leap day is its
-/// last.
+/// Returns the days from 1970 to a Gregorian date. The year starts in March here, so that the leap day is its last.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let era = year.div_euclid(400);

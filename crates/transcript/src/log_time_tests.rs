@@ -1,4 +1,4 @@
-//! Times of logs: forms that are read, forms that are not.
+//! Tests of valid and invalid times.
 
 use super::parse_rfc3339_millis;
 

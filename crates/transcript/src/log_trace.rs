@@ -1,5 +1,4 @@
-//! Which lines of a log each message was put together from. Kept with the messages, so that what else the log knows can
-//! be read when somebody asks, and costs nothing when nobody does.
+//! The lines from which each message was assembled. Stored with the messages, so that further facts of the log can be read on demand.
 
 use std::sync::Arc;
 
@@ -8,13 +7,13 @@ use crate::shared_text::SharedText;
 /// The lines of a log, and which of them each message came from.
 #[derive(Clone, Debug)]
 pub(crate) struct LogTrace {
-    /// Line numbers, counted from one, and their objects. Shared: the text of a log is held once.
+    /// Line numbers, from one, and their objects. Shared, so that the text of a log is in memory once.
     lines: Arc<[(usize, SharedText)]>,
     /// Indices into `lines`, message by message.
     sources: Vec<u32>,
     /// Where the sources of each message end.
     ends: Vec<u32>,
-    /// The sub-agent whose conversation this is.
+    /// The sub-agent of this conversation, if it is one's.
     pub(crate) agent: Option<String>,
 }
 
@@ -32,13 +31,13 @@ impl LogTrace {
         Self { agent: Some(agent), ..Self::sharing(Arc::clone(&self.lines)) }
     }
 
-    /// Notes where the next message came from.
+    /// Records the lines of the next message.
     pub(crate) fn push(&mut self, sources: &[u32]) {
         self.sources.extend_from_slice(sources);
         self.ends.push(u32::try_from(self.sources.len()).unwrap_or(u32::MAX));
     }
 
-    /// Forgets all messages: the log replaced them.
+    /// Removes all messages, because the log replaced them.
     pub(crate) fn clear(&mut self) {
         self.sources.clear();
         self.ends.clear();

@@ -1,22 +1,22 @@
-//! Looking into a JSON object without building a tree: its members as raw slices.
+//! Access to the members of a JSON object as raw slices, without building a tree.
 
 use std::borrow::Cow;
 
 use crate::json::{Cursor, unescape};
 
-/// A JSON value as it stands.
+/// A raw JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawJson<'a>(pub &'a str);
 
 impl<'a> RawJson<'a> {
-    /// The text, when it is a string.
+    /// Returns the text of a string.
     #[must_use]
     pub fn as_text(self) -> Option<Cow<'a, str>> {
         let mut cursor = Cursor::new(self.0);
         cursor.string().map(|string| string.text(self.0))
     }
 
-    /// Members, when it is an object.
+    /// Returns the members of an object; empty for other values.
     pub fn members(self) -> impl Iterator<Item = (Cow<'a, str>, RawJson<'a>)> {
         let mut cursor = Cursor::new(self.0);
         let inside = cursor.enter_object();
@@ -32,7 +32,7 @@ impl<'a> RawJson<'a> {
         })
     }
 
-    /// Elements, when it is an array.
+    /// Returns the elements of an array; empty for other values.
     pub fn elements(self) -> impl Iterator<Item = RawJson<'a>> {
         let mut cursor = Cursor::new(self.0);
         let inside = cursor.enter_array();
@@ -41,7 +41,7 @@ impl<'a> RawJson<'a> {
         })
     }
 
-    /// The first member of that name.
+    /// Returns the first member of that name.
     #[must_use]
     pub fn get(self, name: &str) -> Option<RawJson<'a>> {
         self.members().find(|(key, _)| key == name).map(|(_, value)| value)

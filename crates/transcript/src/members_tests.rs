@@ -1,4 +1,4 @@
-//! Members and elements of a JSON value are found as they stand.
+//! Tests of access to members and elements.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! A message: the JSON it arrived as, and what we know about it.
+//! A message: its original JSON and its parts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,25 +7,25 @@ use crate::human;
 use crate::json::{JsonStr, Span};
 use crate::shared_text::SharedText;
 
-/// Who a message speaks for on the wire.
+/// The role of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
-    /// Standing instructions.
+    /// Instructions.
     System,
-    /// Standing instructions in newer OpenAI wires.
+    /// Instructions in newer OpenAI formats.
     Developer,
-    /// A person, or (on the Anthropic wire) the carrier of tool results.
+    /// A person, or (in the Anthropic format) the carrier of tool results.
     User,
     /// The model.
     Assistant,
-    /// A tool result on the OpenAI wires.
+    /// A tool result in the OpenAI formats.
     Tool,
-    /// A role or item we do not know; carried through.
+    /// An unknown role or item, which is preserved.
     Other,
 }
 
 impl Role {
-    /// The word used in reports.
+    /// Returns the name used in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,68 +49,68 @@ impl Role {
         }
     }
 
-    /// Whether this role gives standing instructions rather than taking part in the talk.
+    /// Whether messages of this role are instructions rather than a part of the dialogue.
     #[must_use]
     pub fn is_instructions(self) -> bool {
         matches!(self, Self::System | Self::Developer)
     }
 }
 
-/// How a tool call carries its arguments.
+/// The arguments of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arguments {
-    /// A JSON value in place (Anthropic `input`).
+    /// A JSON value (Anthropic `input`).
     Json(Span),
-    /// Text, on the OpenAI wires usually JSON inside a JSON string.
+    /// Text; in the OpenAI formats usually JSON inside a JSON string.
     Text(JsonStr),
-    /// None given.
+    /// No arguments.
     Absent,
 }
 
-/// A piece of a message, by position in its JSON.
+/// A part of a message, by position in its JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Text of the author.
+    /// Text of the message's author.
     Text(JsonStr),
-    /// The model's reasoning: visible text where there is any, and the whole block, which must go back unmodified.
+    /// The model's reasoning: its readable text, if any, and the whole block, which must be sent back unchanged.
     Reasoning {
         /// Readable reasoning.
         text: Option<JsonStr>,
-        /// The block or member as it stands.
+        /// The block or member, unchanged.
         block: Span,
     },
     /// A request to run a tool.
     ToolCall {
-        /// The id its result will name.
+        /// The id that its result names.
         id: JsonStr,
         /// The tool.
         name: JsonStr,
-        /// What it is called with.
+        /// The arguments.
         arguments: Arguments,
-        /// The block or array element as it stands.
+        /// The block or array element, unchanged.
         block: Span,
     },
-    /// What a tool answered.
+    /// A tool result.
     ToolResult {
-        /// The call it answers.
+        /// The id of the call.
         call_id: JsonStr,
-        /// Whether the wire marks it as failed; `None` where it carries no mark, which says nothing about success.
+        /// Whether the wire format marks it as failed; `None` without a mark, which does not mean success.
         is_error: Option<bool>,
-        /// Text, images and unknown pieces of the answer.
+        /// The texts, images and unknown parts of the result.
         content: Vec<Part>,
-        /// The JSON value that holds the answer (a string or a list), the place a rendition replaces.
+        /// The span of the result's value (a string or a list), which a rendition replaces.
         value: Span,
     },
-    /// A picture.
+    /// An image.
     Image {
-        /// The block as it stands.
+        /// The block, unchanged.
         block: Span,
     },
-    /// Something we carry without understanding it.
+    /// A block of unknown type.
     Opaque {
-        /// Its `type`, where it has one.
+        /// Its `type`, if it has one.
         kind: Option<JsonStr>,
-        /// The block as it stands.
+        /// The block, unchanged.
         block: Span,
     },
 }
@@ -139,21 +139,21 @@ impl fmt::Debug for ContentHash {
     }
 }
 
-/// Which of the members that say what a message is stood in its JSON.
+/// Which members that identify a message are in its JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// A role and no type: the chat and Anthropic wires.
+    /// A role and no type: the chat and Anthropic formats.
     Spoken,
-    /// A role and a type: a `message` item of the Responses wire.
+    /// A role and a type: a `message` item of the Responses format.
     TypedMessage,
-    /// A type and no role: any other item of the Responses wire.
+    /// A type and no role: any other item of the Responses format.
     Item,
-    /// Neither: not a message on any wire.
+    /// Neither: not a message in any wire format.
     Neither,
 }
 
 impl Form {
-    /// Whether it is an item of the Responses wire, which splits one answer into several.
+    /// Whether it is an item of the Responses format, which splits an answer into several.
     pub(crate) fn is_item(self) -> bool {
         matches!(self, Self::TypedMessage | Self::Item)
     }
@@ -164,16 +164,16 @@ impl Form {
     }
 }
 
-/// One message (on the Responses wire: one input item) of a conversation.
+/// A message of a conversation; in the Responses format, an input item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub(crate) origin: SharedText,
     pub(crate) role: Role,
     pub(crate) parts: Vec<Part>,
-    /// Where the value of the `content` member lies, when there is one: the place a rendition replaces.
+    /// The span of the value of the `content` member, if there is one; a rendition replaces it.
     pub(crate) content: Option<Span>,
     pub(crate) form: Form,
-    /// Set by a log that says so: written by a program in the user's name.
+    /// Whether a log marks the message as written by a program with the user's role.
     pub(crate) machine_written: bool,
 }
 
@@ -190,19 +190,19 @@ impl Message {
         &self.origin
     }
 
-    /// Who it speaks for.
+    /// Returns the role.
     #[must_use]
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// What it consists of.
+    /// Returns the parts of the message.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// Where the `content` member's value lies in [`json`](Self::json).
+    /// Returns the span of the `content` member's value in [`json`](Self::json).
     #[must_use]
     pub fn content_span(&self) -> Option<Span> {
         self.content
@@ -243,7 +243,7 @@ impl Message {
         })
     }
 
-    /// Ids of the calls whose results this message carries.
+    /// Returns the ids of the calls whose results this message has.
     pub fn answered(&self) -> impl Iterator<Item = JsonStr> + '_ {
         self.parts.iter().filter_map(|part| match part {
             Part::ToolResult { call_id, .. } => Some(*call_id),
@@ -272,7 +272,7 @@ impl Message {
         }))
     }
 
-    /// Arguments as JSON text, unescaped where the wire wraps them in a string.
+    /// Returns arguments as JSON text, unescaped if the wire format puts them in a string.
     #[must_use]
     pub fn arguments_text(&self, arguments: Arguments) -> Cow<'_, str> {
         match arguments {
@@ -282,27 +282,27 @@ impl Message {
         }
     }
 
-    /// Whether a person said it: a user message with words or a picture that no program put there.
+    /// Whether a person wrote it: a user message with text or an image that no program added.
     #[must_use]
     pub fn is_human(&self) -> bool {
         self.role == Role::User && !self.machine_written && human::has_human_part(self)
     }
 
-    /// Whether it is written by a program in the user's name (reminders, command output, notifications).
+    /// Whether a program wrote it with the user's role (reminders, command output, notifications).
     #[must_use]
     pub fn is_machine_written(&self) -> bool {
         self.machine_written
             || (self.role == Role::User && !self.has_results() && !human::has_human_part(self))
     }
 
-    /// The same message, known to be written by a program in the user's name, as a log or a record said.
+    /// Returns the message marked as written by a program with the user's role, according to a log or a record.
     #[must_use]
     pub fn marked_machine_written(mut self) -> Self {
         self.machine_written = true;
         self
     }
 
-    /// Whether it shows a picture, in its own content or in a tool result.
+    /// Whether it has an image, in its own content or in a tool result.
     #[must_use]
     pub fn has_image(&self) -> bool {
         self.parts.iter().any(|part| match part {

@@ -1,4 +1,4 @@
-//! What a message tells about itself, and the few messages that are ours.
+//! Tests of the properties of messages, and of the messages that Throughline writes.
 
 use super::*;
 use crate::blocks::decode_message_text;
@@ -51,7 +51,7 @@ fn equal_bytes_have_equal_hashes() {
     assert_eq!(a.content_hash(), message(r#"{"role":"user","content":"a"}"#).content_hash());
     assert_ne!(a.content_hash(), b.content_hash(), "a blank more is another message");
     assert_eq!(a.content_hash().to_string().len(), 64);
-    // The empty text's hash is fixed for ever: stored records depend on it.
+    // The empty text's hash never changes: stored records depend on it.
     assert!(ContentHash::of("").to_string().starts_with("af1349b9f5f9a1a6"));
 }
 

@@ -1,20 +1,19 @@
-//! Finding the end of a JSON string: the first quote that no backslash escapes.
+//! Finds the end of a JSON string: the first quote that is not escaped.
 //!
-//! Source code inside strings holds an escape every few words, so a search that begins anew after each one spends its time
-//! beginning. Bytes are compared a block at a time instead, the outcome is kept as bits, and escapes are settled there.
+//! Source code in strings has an escape every few words, so a search that restarts after each one spends most of its time starting.
+//! Instead, bytes are compared a block at a time, the result is stored as bits, and escapes are resolved there.
 
 use wide::u8x16;
 
 /// Bytes compared at once.
 const STEP: usize = 16;
-/// Bytes whose quotes and backslashes are settled together, one bit each.
+/// Bytes whose quotes and backslashes are resolved together, one bit each.
 const BLOCK: usize = u64::BITS as usize;
 
-/// Where the string whose first character is at `from` ends, and whether a backslash stands in it; `None` when it never
-/// ends.
+/// Returns the end of the string whose first character is at `from`, and whether it contains a backslash; `None` if it never ends.
 pub(crate) fn closing_quote(bytes: &[u8], from: usize) -> Option<(usize, bool)> {
     let rest = bytes.get(from..)?;
-    // Keys, ids and other short words end within the first step.
+    // Keys, ids and other short strings end within the first step.
     if let Some(first) = rest.first_chunk::<STEP>() {
         let (quotes, backslashes) = (marks(first, b'"'), marks(first, b'\\'));
         let end = quotes.trailing_zeros();
@@ -33,7 +32,7 @@ pub(crate) fn closing_quote(bytes: &[u8], from: usize) -> Option<(usize, bool)> 
     })
 }
 
-/// As [`closing_quote`], and `None` too when the string holds anything that JSON does not allow in one.
+/// Like [`closing_quote`], but also `None` if the string contains anything that JSON does not allow in one.
 pub(crate) fn closing_quote_of_valid(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
     if let Some(first) = rest.first_chunk::<STEP>() {
@@ -64,7 +63,7 @@ pub(crate) fn closing_quote_of_valid(bytes: &[u8], from: usize) -> Option<usize>
     None
 }
 
-/// Whether what follows a backslash makes an escape of it.
+/// Whether the bytes after a backslash form an escape.
 fn is_escape(bytes: &[u8]) -> bool {
     match bytes.first() {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => true,
@@ -73,8 +72,7 @@ fn is_escape(bytes: &[u8]) -> bool {
     }
 }
 
-/// The blocks of a text with where each begins; the last is filled up with zeros, which end no string but are not
-/// allowed in one either.
+/// Returns the blocks of a text with their offsets; the last is padded with zeros, which end no string and are not allowed in one.
 fn blocks(bytes: &[u8]) -> impl Iterator<Item = (usize, [u8; BLOCK])> {
     let (whole, tail) = bytes.as_chunks::<BLOCK>();
     let last = (!tail.is_empty()).then(|| {
@@ -85,20 +83,20 @@ fn blocks(bytes: &[u8]) -> impl Iterator<Item = (usize, [u8; BLOCK])> {
     whole.iter().copied().chain(last).enumerate().map(|(index, block)| (index * BLOCK, block))
 }
 
-/// Which bytes of a block a test marks.
+/// Returns the bytes of a block for which a test holds, as bits.
 #[inline]
 fn block_marks(block: &[u8; BLOCK], test: impl Fn(&[u8; STEP]) -> u32) -> u64 {
     let steps = block.as_chunks::<STEP>().0.iter().enumerate();
     steps.fold(0, |all, (index, step)| all | u64::from(test(step)) << (index * STEP))
 }
 
-/// Which bytes are this one.
+/// Returns the positions of a byte, as bits.
 #[inline]
 fn marks(step: &[u8; STEP], byte: u8) -> u32 {
     u8x16::new(*step).simd_eq(u8x16::splat(byte)).to_bitmask()
 }
 
-/// Which bytes are control characters.
+/// Returns the positions of control characters, as bits.
 #[inline]
 fn controls(step: &[u8; STEP]) -> u32 {
     let bytes = u8x16::new(*step);
@@ -111,7 +109,7 @@ fn below(end: u32) -> u64 {
     1u64.checked_shl(end).unwrap_or(0).wrapping_sub(1)
 }
 
-/// Tells which positions are escaped, block after block.
+/// Finds escaped positions, block after block.
 #[derive(Default)]
 struct Escapes {
     /// One if the first byte of the next block is escaped by the last of this one.
@@ -119,9 +117,9 @@ struct Escapes {
 }
 
 impl Escapes {
-    /// The positions that a backslash before them escapes. Of backslashes in a row every other one is itself escaped:
-    /// subtracting the bit where a row begins from the odd positions lets the borrow run to the end of the row, which
-    /// tells for all rows at once on which parity each began.
+    /// Returns the positions that are escaped by a backslash before them. Of consecutive backslashes every other one is itself escaped:
+    /// subtracting the bit where a run starts from the odd positions lets the borrow run to the end of the run, which gives the parity of
+    /// the start for all runs at once.
     #[inline]
     fn escaped(&mut self, backslashes: u64) -> u64 {
         const ODD: u64 = u64::MAX / 3 * 2;

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One byte after the other.
+/// The reference, byte by byte.
 fn plain_closing_quote(bytes: &[u8], from: usize) -> Option<(usize, bool)> {
     let (mut at, mut escaped) = (from, false);
     loop {
@@ -43,7 +43,7 @@ fn a_string_that_never_ends_has_no_end() {
 fn only_quotes_and_backslashes_count() {
     for length in 1..140 {
         for place in 0..length {
-            // Neighbours of the two marks, which a search by arithmetic could take for them.
+            // Codes adjacent to the two marks, which an arithmetic search could confuse with them.
             let mut bytes: Vec<u8> = b"!#[]\xdc\xa2".iter().copied().cycle().take(length).collect();
             bytes[place] = b'"';
             assert_eq!(closing_quote(&bytes, 0), Some((place, false)));

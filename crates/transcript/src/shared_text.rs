@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// A range of a shared, immutable text.
 ///
-/// Messages decoded from one document all point into it, so a 400 MB transcript is held once.
+/// Messages decoded from one document all point into it, so a 400 MB transcript is in memory once.
 #[derive(Clone)]
 pub struct SharedText {
     whole: Arc<String>,
@@ -42,7 +42,7 @@ impl SharedText {
         self.range.len()
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()

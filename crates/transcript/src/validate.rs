@@ -1,4 +1,4 @@
-//! What a provider would refuse in a list of messages, named with its place.
+//! Finds what a provider would refuse in a list of messages, with the positions.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,36 +8,36 @@ use crate::group::Groups;
 use crate::message::{Message, Part, Role};
 use crate::write::WireFormat;
 
-/// A rule that is broken.
+/// The rule that is broken.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ViolationKind {
-    /// A result names a call that does not exist before it.
+    /// A result names a call that does not precede it.
     ResultWithoutCall,
-    /// A result stands before its call.
+    /// A result precedes its call.
     ResultBeforeCall,
-    /// A call has no result although the conversation went on.
+    /// A call has no result although the conversation continued.
     CallWithoutResult,
-    /// The wire wants results right after their call, and something stands between.
+    /// The wire format requires results right after their call, and something is between.
     ResultNotAdjacent,
-    /// Two calls open at once share an id.
+    /// Two open calls share an id.
     DuplicateCallId,
     /// The first message after the instructions is not a user's.
     LeadingRole,
     /// Reasoning at the end of an answer with nothing after it.
     DanglingReasoning,
-    /// A role this wire does not have.
+    /// A role that the wire format does not have.
     UnknownRole,
     /// A message without any content.
     EmptyMessage,
 }
 
-/// A broken rule and where.
+/// A broken rule and its position.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Violation {
-    /// Which rule.
+    /// The rule.
     pub kind: ViolationKind,
-    /// Message, counted from zero.
+    /// The index of the message.
     pub message: usize,
     /// A sentence for the user.
     pub detail: String,
@@ -49,8 +49,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Every rule of the wire that the list breaks, in order of place. Calls of the very last answer may still be open:
-/// their results are on the way.
+/// Returns every violation of the wire format's rules, in order of position. Calls of the very last answer may be open, because their
+/// results follow.
 #[must_use]
 pub fn violations(wire_format: WireFormat, messages: &[Message], groups: &Groups) -> Vec<Violation> {
     let mut found = Vec::new();
@@ -101,7 +101,7 @@ fn check_pairs(
     }
 }
 
-/// Each wire has its own words for who speaks; the Responses wire has items without a speaker besides.
+/// Each wire format has its own roles; the Responses format also has items without a role.
 fn check_roles(wire_format: WireFormat, messages: &[Message], found: &mut Vec<Violation>) {
     for (index, message) in messages.iter().enumerate() {
         let known = match (wire_format, message.role()) {
@@ -122,8 +122,8 @@ fn check_roles(wire_format: WireFormat, messages: &[Message], found: &mut Vec<Vi
     }
 }
 
-/// Nobody takes a message that says nothing, except from the assistant; Anthropic takes that one only at the very end,
-/// and no empty text block anywhere.
+/// Empty messages are refused, except from the assistant; Anthropic accepts that one only at the very end, and no empty text block
+/// anywhere.
 fn check_content(wire_format: WireFormat, messages: &[Message], found: &mut Vec<Violation>) {
     for (index, message) in messages.iter().enumerate() {
         let at_end = index + 1 == messages.len();
@@ -141,7 +141,7 @@ fn check_content(wire_format: WireFormat, messages: &[Message], found: &mut Vec<
     }
 }
 
-/// Chat wants tool messages right after their assistant message; Anthropic wants all results in the next message.
+/// Chat requires tool messages right after their assistant message; Anthropic requires all results in the next message.
 fn check_adjacency(
     wire_format: WireFormat,
     messages: &[Message],
@@ -185,7 +185,7 @@ fn check_leading_role(messages: &[Message], found: &mut Vec<Violation>) {
     }
 }
 
-/// On the Responses wire a reasoning item must be followed by what it led to.
+/// In the Responses format a reasoning item must be followed by what it led to.
 fn check_reasoning(wire_format: WireFormat, messages: &[Message], found: &mut Vec<Violation>) {
     if wire_format != WireFormat::Responses {
         return;

@@ -1,4 +1,4 @@
-//! Each rule of the wires is named where it is broken, and only there.
+//! Tests that each rule of the wire formats is reported where it is broken, and only there.
 
 use super::*;
 use crate::blocks::decode_message_text;

@@ -1,11 +1,11 @@
-//! The three wires, and writing the few messages that are ours.
+//! The three wire formats, and the messages that Throughline writes in them.
 
 use std::fmt;
 
 use crate::json::write_json_string;
 use crate::message::Role;
 
-/// A wire on which conversations travel.
+/// A wire format of conversations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WireFormat {
@@ -21,7 +21,7 @@ impl WireFormat {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Anthropic];
 
-    /// The word used in options and reports.
+    /// Returns the name used in options and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl fmt::Display for WireFormat {
     }
 }
 
-/// A plain text message of ours in the form its wire wants.
+/// Returns a plain text message in a wire format.
 ///
 /// ```
 /// use throughline_transcript::{Role, WireFormat, text_message};
@@ -71,8 +71,8 @@ pub fn text_message(wire_format: WireFormat, role: Role, text: &str) -> String {
     out
 }
 
-/// A result that stands in for one that is missing, as its wire wants it: a tool message, an output item, or a
-/// `tool_result` block (which the caller puts into a user message).
+/// Returns a stub for a missing result: a tool message, an output item, or a `tool_result` block (which the caller puts into a user
+/// message).
 #[must_use]
 pub fn tool_result_stub(wire_format: WireFormat, call_id: &str, text: &str) -> String {
     let (open, middle) = match wire_format {

@@ -1,8 +1,8 @@
-//! What a model answered, whatever the wire and whether it came whole or as a stream.
+//! A model's answer, independent of the wire format and of streaming.
 //!
-//! An [`Answer`] has two sides. [`messages`](Answer::messages) is the JSON that goes back into the history of its own
-//! wire, untouched where the wire sent it whole. [`parts`](Answer::parts) is the same answer in neutral terms, for people,
-//! tools, and translation between wires.
+//! An [`Answer`] has two sides. [`messages`](Answer::messages) is the JSON that goes back into the history of its own wire format,
+//! unchanged if the provider sent it whole. [`parts`](Answer::parts) is the same answer in neutral terms, for people, tools, and
+//! translation between wire formats.
 //!
 //! Not for: deciding what to do about an answer.
 
@@ -12,24 +12,24 @@ use throughline_transcript::{Message, WireFormat};
 /// A tool call of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolCall {
-    /// The id its result has to name.
+    /// The id that its result names.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// The arguments: JSON as the model wrote it (free text for custom tools of the Responses wire format). They are
-    /// not checked: a model may write broken JSON, and an answer that reached its output cap may stop inside them.
+    /// The arguments: JSON as the model wrote it, or free text for custom tools of the Responses format. Not checked: a model may write
+    /// broken JSON, and an answer that reached its output limit may stop inside them.
     pub arguments: String,
 }
 
-/// The proof with which a provider accepts reasoning that is sent back.
+/// The proof by which a provider accepts its own reasoning when it is sent back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Seal {
-    /// The provider gave nothing.
+    /// There is none.
     #[default]
     None,
     /// A signature over the readable text.
     Signature(String),
-    /// The reasoning itself, readable by the provider alone.
+    /// The reasoning itself, which only the provider can decrypt.
     Encrypted(String),
 }
 
@@ -42,34 +42,34 @@ pub enum AnswerPart {
     Reasoning {
         /// The readable part; may be empty.
         text: String,
-        /// What proves it to the provider.
+        /// The provider's proof of it.
         seal: Seal,
     },
     /// The model declined.
     Refusal(String),
-    /// A tool to run.
+    /// A tool call.
     ToolCall(ToolCall),
-    /// Something carried without being understood: a search the provider ran, a block type of tomorrow.
+    /// A block of an unknown type, or one that needs no interpretation, such as a search that the provider ran.
     Other {
-        /// Its `type`, where it has one.
+        /// Its `type`, if it has one.
         kind: String,
         /// The block or item, byte for byte.
         json: String,
     },
 }
 
-/// Why a model stopped, in the terms that matter to a caller.
+/// Why a model stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StopReason {
     /// It finished its answer.
     EndOfTurn,
-    /// It wrote a sequence the request asked to stop at.
+    /// It wrote a stop sequence of the request.
     StopSequence,
     /// It calls tools.
     ToolCalls,
-    /// The cap on output was reached.
+    /// It reached the output limit.
     OutputLimit,
-    /// The window was full before the cap on output was reached.
+    /// It filled the window before the output limit was reached.
     WindowLimit,
     /// A filter or the model itself declined.
     Refused,
@@ -79,30 +79,30 @@ pub enum StopReason {
     Compacted,
     /// The call was cancelled at the provider.
     Cancelled,
-    /// A word we do not know.
+    /// A word unknown to this crate.
     Other,
-    /// The wire did not say.
+    /// The answer states none.
     #[default]
     Unstated,
 }
 
-/// Why a model stopped: the meaning, and the word of the wire format.
+/// Why a model stopped: the reason, and the word of the wire format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stop {
     /// The reason in neutral terms.
     pub reason: StopReason,
-    /// The word of the wire.
+    /// The word of the wire format.
     pub raw: Option<String>,
-    /// The stop sequence, where the response names it.
+    /// The stop sequence, if the response names it.
     pub sequence: Option<String>,
 }
 
-/// Everything a model answered.
+/// A model's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The wire it came on.
+    /// Its wire format.
     pub wire_format: WireFormat,
-    /// The provider's id of it.
+    /// The provider's id.
     pub id: Option<String>,
     /// The model that answered. It may differ from the requested one.
     pub model: Option<String>,
@@ -115,14 +115,14 @@ pub struct Answer {
     pub stop: Stop,
     /// The report of usage as raw JSON.
     pub usage_json: Option<String>,
-    /// Messages of further choices, when a request asked for several. They are no part of the conversation.
+    /// Messages of further choices, if a request asked for several. They are not part of the conversation.
     pub other_choices: Vec<Message>,
-    /// Members of the envelope that say something about the answer and have no field here, as raw JSON by name.
+    /// Further members of the envelope that concern the answer, as raw JSON by name.
     pub extras: Vec<(String, String)>,
 }
 
 impl Answer {
-    /// An answer without content.
+    /// Returns an answer without content.
     #[must_use]
     pub fn empty(wire_format: WireFormat) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl Answer {
         }
     }
 
-    /// All text for the user, in order, joined without separators.
+    /// Returns all text for the user, in order, joined without separators.
     #[must_use]
     pub fn text(&self) -> String {
         self.joined(|part| match part {
@@ -147,7 +147,7 @@ impl Answer {
         })
     }
 
-    /// All readable reasoning, in order; pieces the model set apart are parted by an empty line.
+    /// Returns all readable reasoning, in order, with an empty line between separate pieces.
     #[must_use]
     pub fn reasoning_text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
@@ -157,7 +157,7 @@ impl Answer {
         texts.collect::<Vec<_>>().join("\n\n")
     }
 
-    /// The text of a refusal, when the model declined.
+    /// Returns the text of a refusal, if the model declined.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
         let text = self.joined(|part| match part {
@@ -167,7 +167,7 @@ impl Answer {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Tools to run, in order.
+    /// Returns the tool calls, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| match part {
             AnswerPart::ToolCall(call) => Some(call),
@@ -175,7 +175,7 @@ impl Answer {
         })
     }
 
-    /// Usage in buckets; `None` when the wire reported none.
+    /// Returns the usage in buckets; `None` if none was reported.
     #[must_use]
     pub fn usage(&self) -> Option<Result<UsageReading, UsageError>> {
         self.usage_json.as_deref().map(UsageReading::parse)

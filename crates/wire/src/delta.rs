@@ -1,9 +1,9 @@
 //! The new content of a stream while it runs.
 
-/// Something new in an answer that is still being written. Tool calls are numbered by the order in which they began.
+/// New content of an answer that is still being written. Tool calls are numbered in the order in which they started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delta {
-    /// The answer has begun.
+    /// The answer started.
     Started {
         /// The provider's id of it.
         id: Option<String>,
@@ -16,7 +16,7 @@ pub enum Delta {
     Reasoning(String),
     /// More text of a refusal.
     Refusal(String),
-    /// A tool call began.
+    /// A tool call started.
     ToolCallStart {
         /// Its number.
         call: usize,

@@ -1,10 +1,10 @@
-//! A simple description of an answer, from which the writers make what each wire would send.
+//! A simple description of an answer, from which the writers produce each wire format.
 
 use throughline_tokens::Usage;
 
 use crate::answer::{AnswerPart, StopReason};
 
-/// Tokens a written answer reports.
+/// The usage that a written answer reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportedUsage {
     /// The buckets.
@@ -13,7 +13,7 @@ pub struct ReportedUsage {
     pub cache_write_1h: u64,
 }
 
-/// An answer to be written.
+/// An answer to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerDraft {
     /// The id of the answer.
@@ -31,13 +31,13 @@ pub struct AnswerDraft {
 }
 
 impl AnswerDraft {
-    /// A plain answer that ended by itself.
+    /// Returns an answer of plain text that ended by itself.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::of_parts(vec![AnswerPart::Text(text.into())])
     }
 
-    /// An answer of these parts. Its stop reason is tool calls when it has any.
+    /// Returns an answer of these parts. Its stop reason is tool calls if it has any.
     #[must_use]
     pub fn of_parts(parts: Vec<AnswerPart>) -> Self {
         let has_calls = parts.iter().any(|part| matches!(part, AnswerPart::ToolCall(_)));
@@ -51,14 +51,14 @@ impl AnswerDraft {
         }
     }
 
-    /// The same answer with this usage.
+    /// Returns the answer with this usage.
     #[must_use]
     pub fn with_usage(self, usage: Usage) -> Self {
         Self { usage: Some(ReportedUsage { usage, cache_write_1h: 0 }), ..self }
     }
 }
 
-/// How an answer is cut into the events of a stream.
+/// How an answer is split into the events of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamShape {
     /// Characters of text, reasoning or arguments in one event; at least one.

@@ -1,7 +1,7 @@
-//! Errors as providers word them, in every shape they come in.
+//! Provider errors, in every shape in which they occur.
 //!
-//! The shapes differ (an `error` object, a bare string, a flat object, a list, a page of HTML); what they hold is the
-//! same few things. Everything that was said is kept in [`ErrorBody::raw`], so that nothing a finer reading needs is lost.
+//! The shapes differ (an `error` object, a bare string, a flat object, a list, a page of HTML); the contents are the same few things.
+//! [`ErrorBody::raw`] has the whole body for a more detailed analysis.
 //!
 //! Not for: what an error means and what to do about it.
 
@@ -26,12 +26,12 @@ pub struct ErrorBody {
     pub code: Option<String>,
     /// The request member it is about.
     pub param: Option<String>,
-    /// The body or event as it came.
+    /// The whole body or event, unchanged.
     pub raw: String,
 }
 
 impl ErrorBody {
-    /// Recognises an error in a body or event that should have been an answer: only what cannot be anything else.
+    /// Recognises an error in a body or event that should have been an answer: only if it cannot be anything else.
     #[must_use]
     pub fn recognise(json: &str) -> Option<Self> {
         if !is_json(json) {
@@ -40,8 +40,8 @@ impl ErrorBody {
         Self::in_object(RawJson(json), json)
     }
 
-    /// Reads the body of a response whose status says that it is an error. Never fails: returns the fields if there are
-    /// any, else the text (of a page, without its markup).
+    /// Parses the body of a response whose status is an error. Never fails: returns the fields if there are any, or else the text (of a
+    /// page, without its markup).
     #[must_use]
     pub fn of_failed_response(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
@@ -54,11 +54,11 @@ impl ErrorBody {
         Self::plain(without_markup(&text), &text)
     }
 
-    /// The `error` member of an object, or an object that says of itself that it is an error.
+    /// Returns the error in the `error` member of an object, or in an object that is itself an error.
     pub(crate) fn in_object(object: RawJson<'_>, raw: &str) -> Option<Self> {
         let [error, kind, class] = pick(object, ["error", "type", "object"]);
         if let Some(error) = error {
-            // `"error": false` says that there was none.
+            // `"error": false` means that there was none.
             return (error.0 != "false").then(|| Self::of_value(error, object, raw));
         }
         if [kind, class].contains(&Some(RawJson("\"error\""))) {
@@ -124,7 +124,7 @@ fn message_of(object: RawJson<'_>) -> Option<String> {
         if let Some(text) = value.as_text() {
             return Some(text.into_owned());
         }
-        // Frameworks that check requests answer with a list of what is wrong with them, or an object.
+        // Frameworks that validate requests answer with a list of problems, or an object.
         let first = value.elements().next().unwrap_or(value);
         return Some(message_of(first).unwrap_or_else(|| value.0.to_owned()));
     }

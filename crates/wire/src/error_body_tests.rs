@@ -1,4 +1,4 @@
-//! Errors in the shapes they are known to come in.
+//! Tests of errors in the shapes in which they are known to occur.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Writing a JSON object member by member, always in the order of the calls.
+//! Writes a JSON object member by member, in the order of the calls.
 
 use throughline_transcript::write_json_string;
 

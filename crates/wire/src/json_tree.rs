@@ -1,19 +1,18 @@
 //! A JSON value that grows by deltas.
 //!
-//! Streams send a value in pieces: strings to append, list elements by index, members of objects. Values stay the raw
-//! text they came as until a piece has to be put into them, and the characters of strings are joined in their escaped
-//! form, so that what comes out is what the provider would have written: an emoji whose two halves were parted by a
-//! delta is whole again.
+//! Streams send a value in pieces: strings to append, list elements by index, members of objects. Values remain raw text until a piece has
+//! to be inserted, and strings are joined in their escaped form, so that the result is what the provider would have written: an emoji whose
+//! surrogates were split between two deltas is whole again.
 
 use throughline_transcript::{RawJson, unescape, write_json_string};
 
-/// Members that name or number something. Servers repeat them in every delta; appending would double them.
+/// Members that identify something. Servers repeat them in every delta, so they must not be appended.
 const NAMING: [&str; 9] = ["id", "type", "index", "role", "name", "format", "object", "status", "signature"];
 
 /// A value under construction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum JsonNode {
-    /// As it came.
+    /// Raw text.
     Raw(String),
     /// The inside of a string, escaped.
     Text(String),
@@ -62,7 +61,7 @@ impl JsonNode {
         }
     }
 
-    /// The characters of a string, escaped; `None` when it is none.
+    /// Returns the escaped characters of a string; `None` for other values.
     pub(crate) fn text_mut(&mut self) -> Option<&mut String> {
         if let Self::Raw(json) = self
             && json.starts_with('"')
@@ -75,7 +74,7 @@ impl JsonNode {
         }
     }
 
-    /// The elements of a list; `None` when it is none.
+    /// Returns the elements of a list; `None` for other values.
     pub(crate) fn list_mut(&mut self) -> Option<&mut Vec<JsonNode>> {
         if let Self::Raw(json) = self
             && json.starts_with('[')
@@ -88,7 +87,7 @@ impl JsonNode {
         }
     }
 
-    /// The members of an object; `None` when it is none.
+    /// Returns the members of an object; `None` for other values.
     pub(crate) fn object_mut(&mut self) -> Option<&mut Vec<(String, JsonNode)>> {
         if let Self::Raw(json) = self
             && json.starts_with('{')
@@ -110,8 +109,7 @@ impl JsonNode {
         slot.list_mut()
     }
 
-    /// Whether it is a content part that is nothing but text; found without writing it out, which would cost a copy of
-    /// all text so far for every delta.
+    /// Whether it is a content part with only text. Determined without writing it out, which would copy all text so far for every delta.
     fn is_plain_text(&self) -> bool {
         match self {
             Self::Raw(json) => is_plain_text(RawJson(json)),
@@ -188,8 +186,7 @@ pub(crate) fn write_object(members: &[(String, JsonNode)], out: &mut String) {
     out.push('}');
 }
 
-/// Merges an element of a delta into a list: into the element with its index; into the last when both are plain text;
-/// else at the end.
+/// Merges an element of a delta into a list: into the element with its index, or into the last if both are plain text, or else at the end.
 fn merge_element(list: &mut Vec<JsonNode>, element: RawJson<'_>) {
     if let Some(index) = element.get("index") {
         let known = list.iter_mut().find(|own| index_of(own).as_deref() == Some(index.0));
@@ -216,7 +213,7 @@ fn index_of(node: &JsonNode) -> Option<String> {
     }
 }
 
-/// A content part that is nothing but text.
+/// Whether a content part has only text.
 fn is_plain_text(element: RawJson<'_>) -> bool {
     element.get("type").is_some_and(|kind| kind.0 == "\"text\"")
         && element.members().all(|(name, value)| match &*name {
@@ -226,13 +223,12 @@ fn is_plain_text(element: RawJson<'_>) -> bool {
         })
 }
 
-/// The inside of a string value, escaped as it stands.
+/// Returns the escaped characters inside a string value.
 pub(crate) fn inside(string: RawJson<'_>) -> &str {
     string.0.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or_default()
 }
 
-/// Turns pieces of an escaped string into text for people. Half of a surrogate pair at the end of a piece waits for its
-/// other half.
+/// Converts pieces of an escaped string to plain text. Half of a surrogate pair at the end of a piece waits for the other half.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TextTap {
     held: String,
@@ -254,14 +250,14 @@ impl TextTap {
     }
 }
 
-/// Bytes of a high surrogate's escape at the end of an escaped string, zero when there is none.
+/// Returns the length of a high surrogate's escape at the end of an escaped string, zero if there is none.
 fn half_pair_bytes(escaped: &str) -> usize {
     const ESCAPE_BYTES: usize = 6;
     let bytes = escaped.as_bytes();
     let Some(start) = bytes.len().checked_sub(ESCAPE_BYTES) else { return 0 };
     let is_half =
         matches!(&bytes[start..], [b'\\', b'u', b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', ..]);
-    // An even number of backslashes before it: otherwise the first of these six is itself escaped.
+    // An even number of backslashes before it; otherwise the first of these six is itself escaped.
     let backslashes = bytes[..start].iter().rev().take_while(|byte| **byte == b'\\').count();
     if is_half && backslashes.is_multiple_of(2) { ESCAPE_BYTES } else { 0 }
 }

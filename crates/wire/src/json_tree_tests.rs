@@ -1,4 +1,4 @@
-//! Values that grow by deltas.
+//! Tests of values that grow by deltas.
 
 use super::*;
 

@@ -1,26 +1,25 @@
-//! Small questions about a raw JSON value.
+//! Queries on raw JSON values.
 
 use serde::de::IgnoredAny;
 use throughline_transcript::RawJson;
 
-/// Values nested deeper than this are refused: no wire needs a tenth of it, and readers that follow any depth can be made
-/// to exhaust their stack.
+/// The maximum nesting: no wire format needs a tenth of it, and parsers without a limit can be made to exhaust their stack.
 pub(crate) const MAX_DEPTH: usize = 128;
 
-/// What is wrong with a text that should be JSON, and where.
+/// An error in a text that should be JSON, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JsonFault {
     pub(crate) line: usize,
     pub(crate) column: usize,
     pub(crate) detail: String,
-    /// Whether it only ends too early.
+    /// Whether the text only ends too early.
     pub(crate) is_cut: bool,
 }
 
 /// Checks that a text is one valid JSON value of bounded depth.
 pub(crate) fn check_json(text: &str) -> Result<(), JsonFault> {
     if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
-        // The parser ends its words with the place, which we say ourselves.
+        // The parser appends the position, which is stated separately.
         let full = error.to_string();
         let detail = full.split(" at line ").next().unwrap_or(&full).to_owned();
         return Err(JsonFault { line: error.line(), column: error.column(), detail, is_cut: error.is_eof() });
@@ -36,8 +35,8 @@ pub(crate) fn check_json(text: &str) -> Result<(), JsonFault> {
     })
 }
 
-/// The first place where JSON at nesting `outer_depth` exceeds the allowed depth. Invalid JSON is examined as far as
-/// its strings can be recognised.
+/// Returns the first position where JSON at nesting `outer_depth` exceeds the allowed depth. Invalid JSON is examined as far as its strings
+/// can be recognised.
 pub(crate) fn too_deep_at(json: &[u8], outer_depth: usize) -> Option<usize> {
     let (mut at, mut depth) = (0, outer_depth);
     while let Some(&byte) = json.get(at) {
@@ -74,7 +73,7 @@ pub(crate) fn is_json(text: &str) -> bool {
     check_json(text).is_ok()
 }
 
-/// Whether a text is a JSON object. A complete one cannot be the beginning of a longer one.
+/// Whether a text is a JSON object. A complete object cannot be the beginning of a longer one.
 pub(crate) fn is_json_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && is_json(text)
 }
@@ -119,7 +118,7 @@ pub(crate) fn number_or_text(value: RawJson<'_>) -> Option<String> {
     if is_number { Some(value.0.to_owned()) } else { non_empty_text(value) }
 }
 
-/// A whole number that is not negative, however it is written (`1000`, `1e3`).
+/// Returns a non-negative whole number in any notation (`1000`, `1e3`).
 pub(crate) fn as_count(value: RawJson<'_>) -> Option<u64> {
     const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
     let rounded = || {

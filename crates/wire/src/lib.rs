@@ -1,9 +1,9 @@
-//! What travels between an agent and a model: requests, answers and streams of events on three wires.
+//! The messages between an agent and a model: requests, answers and streams of events in three wire formats.
 //!
-//! A [`Request`] is an envelope around messages that can be changed and written back byte for byte. A whole response
-//! ([`Answer::decode`]) and a stream ([`StreamDecoder`], or [`SseReader`] and [`AnswerStream`] where the bytes are
-//! forwarded too) give the same [`Answer`]: messages for the history of the wire, and the same in neutral terms. The
-//! writers ([`AnswerDraft::to_response`], [`AnswerDraft::to_stream`]) do the inverse from an [`AnswerDraft`].
+//! A [`Request`] is an envelope around messages that can be changed and written back byte for byte. A whole response ([`Answer::decode`])
+//! and a stream ([`StreamDecoder`], or [`SseReader`] and [`AnswerStream`] where the bytes are forwarded too) give the same [`Answer`]:
+//! messages for the history in their wire format, and the same content in neutral terms. The writers ([`AnswerDraft::to_response`],
+//! [`AnswerDraft::to_stream`]) do the inverse from an [`AnswerDraft`].
 //!
 //! ```
 //! use throughline_transcript::WireFormat;

@@ -1,15 +1,14 @@
-//! An answer in neutral terms, read from the messages that go back into the history: one reader for whole answers and
-//! for streams, so that both say the same.
+//! Converts the messages of an answer to neutral terms: one reader for whole answers and for streams, so that both give the same result.
 
 use throughline_transcript::{Message, RawJson, WireFormat};
 
 use crate::answer::{AnswerPart, Seal, ToolCall};
 use crate::json_value::{is_absent, member, non_empty_text, text_member};
 
-/// The member for arguments that were not JSON, where a wire format requires an object.
+/// The member for arguments that are not JSON, if a wire format requires an object.
 pub(crate) const BROKEN_INPUT: &str = "unparsed_input";
 
-/// What messages of an answer say, in order.
+/// Returns the contents of an answer's messages, in order.
 pub(crate) fn parts_of(wire_format: WireFormat, messages: &[Message]) -> Vec<AnswerPart> {
     let mut parts = Vec::new();
     for message in messages {
@@ -23,7 +22,7 @@ pub(crate) fn parts_of(wire_format: WireFormat, messages: &[Message]) -> Vec<Ans
     parts
 }
 
-/// The parts of one block, by its `type`, on any wire.
+/// Returns the part of one block, by its `type`, in any wire format.
 pub(crate) fn block(block: RawJson<'_>) -> Option<AnswerPart> {
     let kind = text_member(block, "type").unwrap_or_default();
     let text = |name| text_member(block, name).unwrap_or_default();
@@ -59,7 +58,7 @@ fn chat_message(message: RawJson<'_>, parts: &mut Vec<AnswerPart>) {
         parts.push(AnswerPart::ToolCall(chat_call(call)));
     }
     if let Some(call) = member(message, "function_call") {
-        // The wire of old had no ids: a result names the function.
+        // The old function calls have no ids: a result names the function.
         let name = text_member(call, "name").unwrap_or_default();
         let arguments = text_member(call, "arguments").unwrap_or_default();
         parts.push(AnswerPart::ToolCall(ToolCall { id: name.clone(), name, arguments }));
@@ -81,7 +80,7 @@ fn chat_call(call: RawJson<'_>) -> ToolCall {
     }
 }
 
-/// Reasoning beside the content of a chat message. Routers tell the same reasoning in several members at once.
+/// Returns the reasoning beside the content of a chat message. Routers send the same reasoning in several members at once.
 fn chat_reasoning(message: RawJson<'_>) -> Option<AnswerPart> {
     let details = message.get("reasoning_details");
     let seal = details.map_or(Seal::None, |details| {
@@ -114,7 +113,7 @@ fn signature(block: RawJson<'_>) -> Seal {
     block.get("signature").and_then(non_empty_text).map_or(Seal::None, Seal::Signature)
 }
 
-/// Thinking is a text, or (on the chat wire of some) a list of text parts.
+/// Returns the text of thinking, which some chat servers send as a list of text parts.
 fn thinking_text(block: RawJson<'_>) -> String {
     let Some(thinking) = block.get("thinking") else { return String::new() };
     match thinking.as_text() {
@@ -123,7 +122,7 @@ fn thinking_text(block: RawJson<'_>) -> String {
     }
 }
 
-/// One output item of the Responses wire.
+/// Returns the parts of an output item of the Responses format.
 fn item(message: &Message) -> Vec<AnswerPart> {
     let json = RawJson(message.json());
     let kind = text_member(json, "type").unwrap_or_default();
@@ -145,7 +144,7 @@ fn item(message: &Message) -> Vec<AnswerPart> {
     }
 }
 
-/// A reasoning item: readable in its summary, else (open models) in its content.
+/// Returns a reasoning item, readable in its summary or (with open models) in its content.
 pub(crate) fn reasoning_item(item: RawJson<'_>) -> AnswerPart {
     let texts = |name| -> Vec<String> {
         let list = item.get(name).into_iter().flat_map(RawJson::elements);
@@ -157,7 +156,7 @@ pub(crate) fn reasoning_item(item: RawJson<'_>) -> AnswerPart {
     AnswerPart::Reasoning { text: texts.join("\n\n"), seal }
 }
 
-/// The arguments as an object, or the original text when it was not JSON.
+/// Returns the arguments as an object, or the original text if it was not JSON.
 fn input_text(input: RawJson<'_>) -> String {
     let mut members = input.members();
     match (members.next(), members.next()) {
@@ -170,7 +169,7 @@ fn text_or_json(value: RawJson<'_>) -> String {
     value.as_text().map_or_else(|| value.0.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// Whether a message says nothing at all, so that no provider would take it back.
+/// Whether a message is empty, so that no provider would accept it back.
 pub(crate) fn is_empty_message(message: RawJson<'_>) -> bool {
     message
         .members()

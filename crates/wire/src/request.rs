@@ -1,10 +1,10 @@
-//! A request as an envelope: its members in their order, as the bytes they came as, around a list of messages.
+//! A request as an envelope around a list of messages: its members in order, with their original bytes.
 //!
-//! Decoding checks the whole body once and copies the list of messages once; every message then points into that copy.
-//! Encoding writes the pieces back: what was not changed leaves byte for byte as it came, white space included, and
-//! messages can be replaced at the moment of writing without being copied before.
+//! Decoding checks the whole body once and copies the list of messages once; every message then points into that copy. Encoding writes the
+//! pieces back: everything unchanged is written byte for byte, including white space, and messages can be replaced while writing without a
+//! copy.
 //!
-//! Not for: what should be sent. Cache marks, budgets and views are decided elsewhere.
+//! Not for: deciding what to send, such as cache marks, budgets and views.
 
 mod build;
 mod decode;
@@ -23,7 +23,7 @@ use members::{RequestMembers, Value};
 pub use build::{RequestParts, System};
 pub use error::RequestError;
 
-/// A smaller allowance for thinking is refused.
+/// The minimum thinking budget: providers refuse a smaller one.
 const LEAST_THINKING_TOKENS: u64 = 1_024;
 
 /// Whether a request asks for a stream of events or for one response.
@@ -35,19 +35,19 @@ pub enum Streaming {
     Whole,
 }
 
-/// The names a cap on output goes by.
+/// The names of the output limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapMember {
-    /// Anthropic, and the chat wire of old and of most local servers.
+    /// In the Anthropic format, and in the older chat format, which most local servers use.
     MaxTokens,
-    /// The chat wire of OpenAI, whose newer models refuse the old name.
+    /// In OpenAI's chat format, whose newer models refuse the old name.
     MaxCompletionTokens,
-    /// The Responses wire.
+    /// In the Responses format.
     MaxOutputTokens,
 }
 
 impl CapMember {
-    /// The name a wire gives it today.
+    /// Returns the current name in a wire format.
     #[must_use]
     pub fn usual(wire_format: WireFormat) -> Self {
         match wire_format {
@@ -57,7 +57,7 @@ impl CapMember {
         }
     }
 
-    /// The member itself.
+    /// Returns the name of the member.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl CapMember {
         }
     }
 
-    /// The names in a wire format. The first one takes effect.
+    /// Returns the names in a wire format. The first one takes effect.
     fn known(wire_format: WireFormat) -> &'static [Self] {
         match wire_format {
             WireFormat::Chat => &[Self::MaxCompletionTokens, Self::MaxTokens],
@@ -77,17 +77,17 @@ impl CapMember {
     }
 }
 
-/// A request of one wire.
+/// A request in one wire format.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub(crate) wire_format: WireFormat,
     pub(crate) members: RequestMembers,
     pub(crate) list: RequestMessages,
-    /// Messages in front of the list: the system prompt of a chat request that was built from parts.
+    /// Messages before the list: the system prompt of a chat request that was built from parts.
     pub(crate) leading: Vec<String>,
 }
 
-/// The member with the messages of a wire format.
+/// Returns the name of the member with the messages.
 pub(crate) fn list_name(wire_format: WireFormat) -> &'static str {
     match wire_format {
         WireFormat::Chat | WireFormat::Anthropic => "messages",
@@ -95,7 +95,7 @@ pub(crate) fn list_name(wire_format: WireFormat) -> &'static str {
     }
 }
 
-/// The member with the system prompt. The chat format has it among the messages.
+/// Returns the name of the member with the system prompt. The chat format has it among the messages.
 pub(crate) fn system_name(wire_format: WireFormat) -> Option<&'static str> {
     match wire_format {
         WireFormat::Chat => None,
@@ -105,25 +105,25 @@ pub(crate) fn system_name(wire_format: WireFormat) -> Option<&'static str> {
 }
 
 impl Request {
-    /// The wire it is for.
+    /// Returns its wire format.
     #[must_use]
     pub fn wire_format(&self) -> WireFormat {
         self.wire_format
     }
 
-    /// The messages it came with.
+    /// Returns the messages it was decoded with.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         self.list.messages()
     }
 
-    /// The model it names.
+    /// Returns the model it names.
     #[must_use]
     pub fn model(&self) -> Option<Cow<'_, str>> {
         self.member("model").and_then(RawJson::as_text)
     }
 
-    /// Whether the request asks for a stream.
+    /// Returns whether it asks for a stream.
     #[must_use]
     pub fn streaming(&self) -> Streaming {
         match self.member("stream") {
@@ -132,32 +132,32 @@ impl Request {
         }
     }
 
-    /// Its own cap on output.
+    /// Returns its output limit.
     #[must_use]
     pub fn output_cap_tokens(&self) -> Option<u64> {
         let known = CapMember::known(self.wire_format).iter();
         known.filter_map(|cap| self.member(cap.name())).find_map(as_count)
     }
 
-    /// The system prompt as raw JSON: a string or a list of blocks.
+    /// Returns the system prompt as raw JSON: a string or a list of blocks.
     #[must_use]
     pub fn system(&self) -> Option<RawJson<'_>> {
         self.member(system_name(self.wire_format)?).filter(|value| !is_absent(*value))
     }
 
-    /// Tool definitions as raw JSON.
+    /// Returns the tool definitions as raw JSON.
     #[must_use]
     pub fn tools(&self) -> Option<RawJson<'_>> {
         self.member("tools").filter(|value| !is_absent(*value))
     }
 
-    /// Any member but the list of messages.
+    /// Returns any member except the list of messages.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<RawJson<'_>> {
         self.members.get(name).map(|json| RawJson(json.as_str()))
     }
 
-    /// All members but the list of messages, in their order.
+    /// Returns all members except the list of messages, in order.
     pub fn members(&self) -> impl Iterator<Item = (&str, RawJson<'_>)> {
         self.members.all().filter_map(|member| match &member.value {
             Value::Json(json) => Some((member.name.as_str(), RawJson(json.as_str()))),
@@ -165,7 +165,7 @@ impl Request {
         })
     }
 
-    /// The preamble, in the form the size estimators take.
+    /// Returns the preamble in the form for size estimators.
     #[must_use]
     pub fn preamble(&self) -> Preamble {
         let shared = |name| self.members.get(name).filter(|json| json.as_str() != "null").cloned();
@@ -177,7 +177,7 @@ impl Request {
         }
     }
 
-    /// Everything but instructions, tools and messages as one JSON object, members in their order.
+    /// Returns everything except instructions, tools and messages as one JSON object, with its members in order.
     #[must_use]
     pub fn parameters_json(&self) -> String {
         let apart = [system_name(self.wire_format), Some("tools")];
@@ -194,7 +194,7 @@ impl Request {
         out
     }
 
-    /// Sets a member: in place of the one of that name, or at the end.
+    /// Sets a member: replaces the one of that name, or appends it.
     pub fn set_member(&mut self, name: &str, json: &str) -> Result<(), RequestError> {
         if name == list_name(self.wire_format) {
             return Err(RequestError::HoldsMessages { member: list_name(self.wire_format) });
@@ -204,12 +204,12 @@ impl Request {
         Ok(())
     }
 
-    /// Removes a member. `false` when there was none. The list of messages cannot be removed.
+    /// Removes a member. Returns `false` if there was none. The list of messages cannot be removed.
     pub fn remove_member(&mut self, name: &str) -> bool {
         self.members.remove(name)
     }
 
-    /// Names another model.
+    /// Sets the model.
     pub fn set_model(&mut self, model: &str) {
         self.members.set("model", &throughline_transcript::compact_json_string(model));
     }
@@ -227,7 +227,7 @@ impl Request {
         }
     }
 
-    /// Asks a chat stream to report usage at its end; the other wires always do.
+    /// Asks a chat stream to report usage at its end; streams of the other formats always do.
     pub fn ask_for_stream_usage(&mut self) {
         if self.wire_format != WireFormat::Chat {
             return;
@@ -253,7 +253,7 @@ impl Request {
         options.and_then(|options| options.get("include_usage")) == Some(RawJson("true"))
     }
 
-    /// Caps the output under the name the request uses already, else under the usual one of its wire.
+    /// Sets the output limit under the name that the request already uses, or else under the default name of its wire format.
     pub fn set_output_cap(&mut self, tokens: u64) {
         let known = CapMember::known(self.wire_format);
         let present =
@@ -267,7 +267,7 @@ impl Request {
         self.keep_thinking_below(tokens);
     }
 
-    /// Thinking counts towards the cap and is refused unless it leaves room for words.
+    /// Thinking counts towards the output limit and is refused unless it leaves space for text.
     fn keep_thinking_below(&mut self, cap_tokens: u64) {
         let Some(thinking) = self.member("thinking").filter(|_| self.wire_format == WireFormat::Anthropic)
         else {
@@ -289,7 +289,7 @@ impl Request {
         self.members.set("thinking", &json);
     }
 
-    /// Sets the output cap under one name and removes the other names.
+    /// Sets the output limit under one name and removes the other names.
     pub fn set_output_cap_as(&mut self, name: CapMember, tokens: u64) {
         for other in CapMember::known(self.wire_format).iter().filter(|other| **other != name) {
             self.members.remove(other.name());
@@ -311,13 +311,13 @@ impl Request {
         named.next().is_some() || self.messages().iter().any(is_reference)
     }
 
-    /// The body with its own messages: byte for byte what was read, when nothing was set.
+    /// Returns the body with its own messages: byte for byte what was decoded, if nothing was set.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         self.with_messages(self.messages().iter().map(Message::json))
     }
 
-    /// The body with `items` (JSON of one message each, which the caller vouches for) in place of its messages.
+    /// Returns the body with `items` in place of its messages. Each must be the JSON of one message, which is not checked.
     #[must_use]
     pub fn with_messages<'a, I>(&self, items: I) -> Vec<u8>
     where
@@ -334,7 +334,7 @@ impl Request {
         out
     }
 
-    /// As [`with_messages`](Self::with_messages), appending to a buffer that the caller reuses.
+    /// Like [`with_messages`](Self::with_messages), but appends to a buffer of the caller.
     pub fn write_with_messages<'s, 'a: 's>(
         &'s self,
         items: impl IntoIterator<Item = &'a str>,
@@ -343,7 +343,7 @@ impl Request {
         let leading = self.leading.iter().map(String::as_str);
         let items = items.into_iter().map(|item| -> &'s str { item });
         let mut items = leading.chain(items).peekable();
-        // A body without messages gets a place for them only when there are any.
+        // A list is added to a body without messages only if there are any to write.
         let mut members = Cow::Borrowed(&self.members);
         if !members.hold_messages() && items.peek().is_some() {
             members.to_mut().make_hold_messages(list_name(self.wire_format));

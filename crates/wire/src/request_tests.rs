@@ -1,4 +1,4 @@
-//! Reading, changing, writing and building requests.
+//! Tests of decoding, changing, encoding and building requests.
 
 use throughline_transcript::WireFormat::{Anthropic, Chat, Responses};
 
@@ -311,7 +311,7 @@ fn a_lowered_cap_leaves_thinking_less_room_than_words_and_thinking_together() {
     let sent = String::from_utf8(request.encode()).unwrap();
     let thinking = r#""thinking":{"budget_tokens":6000,"type":"enabled"}"#;
     assert!(sent.contains("\"max_tokens\":8000") && sent.contains(thinking), "{sent}");
-    // Enough room, or too little for any thinking: left as it is.
+    // Enough space, or too little for any thinking: unchanged.
     for cap in [40_000, 1_200] {
         let mut request = Request::decode(WireFormat::Anthropic, body).unwrap();
         request.set_output_cap(cap);

@@ -1,7 +1,7 @@
-//! From a whole response body to an [`Answer`].
+//! Decodes a whole response body to an [`Answer`].
 //!
-//! Messages of the answer are copied out of the body as they stand. A body that reports an error is an error, whatever
-//! its status said; one that is no answer of the wire is refused with what it is instead.
+//! Messages of the answer are copied from the body unchanged. A body that reports an error is an error, whatever its status; one that is
+//! not an answer in the wire format is refused with a description of its content.
 
 use throughline_transcript::{Message, RawJson, SharedText, WireFormat, decode_message};
 
@@ -11,29 +11,29 @@ use crate::json_value::{check_json, is_absent, member, non_empty_text, text_memb
 use crate::parts::{is_empty_message, parts_of};
 use crate::shape::Shape;
 
-/// Why a body is no answer.
+/// Why a body is not an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
     /// The provider reports an error.
     #[error("the provider reported an error: {0}")]
     Upstream(Box<ErrorBody>),
-    /// Nothing in it.
+    /// The body is empty.
     #[error("the answer is empty")]
     Empty,
-    /// Not JSON.
+    /// The body is not JSON.
     #[error("the answer is not valid JSON at line {line}, column {column}: {detail}")]
     Syntax {
         /// Line, from one.
         line: usize,
         /// Column, from one.
         column: usize,
-        /// What is wrong.
+        /// The problem.
         detail: String,
     },
     /// The body is not an answer in this wire format.
     #[error("expected an answer of the {expected} wire, got {found}")]
     NotAnAnswer {
-        /// The wire.
+        /// The expected wire format.
         expected: WireFormat,
         /// The content that was received.
         found: Shape,
@@ -41,7 +41,7 @@ pub enum ResponseError {
 }
 
 impl Answer {
-    /// Reads a whole response.
+    /// Decodes a whole response.
     ///
     /// ```
     /// use throughline_transcript::WireFormat;
@@ -93,7 +93,7 @@ fn of_json(wire_format: WireFormat, body: RawJson<'_>) -> Result<Answer, Respons
     }
 }
 
-/// The chat wire: the first choice is the answer.
+/// Decodes a chat response: the first choice is the answer.
 fn chat(body: RawJson<'_>) -> Result<Answer, ErrorBody> {
     let mut answer = envelope(WireFormat::Chat, body);
     let choices: Vec<RawJson<'_>> = body.get("choices").into_iter().flat_map(RawJson::elements).collect();
@@ -105,7 +105,7 @@ fn chat(body: RawJson<'_>) -> Result<Answer, ErrorBody> {
             answer.other_choices.extend(message);
             continue;
         }
-        // Routers put the failure of the model behind them into the choice.
+        // Routers report a failure of the model behind them in the choice.
         if let Some(error) = ErrorBody::in_object(*choice, body.0) {
             return Err(error);
         }
@@ -136,7 +136,7 @@ fn chat_message(json: RawJson<'_>) -> Option<Message> {
     to_message(out)
 }
 
-/// The Anthropic wire: the content becomes a message.
+/// Decodes an Anthropic response: the content becomes a message.
 fn anthropic(body: RawJson<'_>) -> Answer {
     let mut answer = envelope(WireFormat::Anthropic, body);
     let content = body.get("content").map_or("[]", |content| content.0);
@@ -145,7 +145,7 @@ fn anthropic(body: RawJson<'_>) -> Answer {
     settle(answer)
 }
 
-/// The Responses wire: every output item goes back.
+/// Decodes a Responses object: every output item becomes a message.
 pub(crate) fn responses(body: RawJson<'_>) -> Result<Answer, ErrorBody> {
     if text_member(body, "status").as_deref() == Some("failed") {
         return Err(ErrorBody { raw: body.0.to_owned(), ..ErrorBody::default() });
@@ -157,18 +157,18 @@ pub(crate) fn responses(body: RawJson<'_>) -> Result<Answer, ErrorBody> {
     Ok(settle(answer))
 }
 
-/// An Anthropic message of the model with this content; `None` when there is nothing in it.
+/// Returns an Anthropic message of the model with this content; `None` if it is empty.
 pub(crate) fn assistant_message(content: &str) -> Option<Message> {
     let json = ["{\"role\":\"assistant\",\"content\":", content, "}"].concat();
     if is_empty_message(RawJson(&json)) { None } else { to_message(json) }
 }
 
-/// A message of valid JSON.
+/// Returns a message of valid JSON.
 pub(crate) fn to_message(json: String) -> Option<Message> {
     decode_message(SharedText::new(json))
 }
 
-/// What an envelope says beside its messages.
+/// Decodes the members of an envelope besides its messages.
 pub(crate) fn envelope(wire_format: WireFormat, body: RawJson<'_>) -> Answer {
     let mut answer = Answer::empty(wire_format);
     answer.id = body.get("id").and_then(non_empty_text);
@@ -182,15 +182,15 @@ pub(crate) fn envelope(wire_format: WireFormat, body: RawJson<'_>) -> Answer {
     answer
 }
 
-/// Fills in what follows from the messages.
+/// Sets the fields that follow from the messages.
 pub(crate) fn settle(mut answer: Answer) -> Answer {
     answer.parts = parts_of(answer.wire_format, &answer.messages);
     answer.stop = answer.stop.given_parts(&answer.parts);
     answer
 }
 
-/// Whether a member of an envelope says something about the answer that has no field of its own. What has one, what only
-/// frames, and what the Responses wire repeats of the request does not.
+/// Whether a member of an envelope concerns the answer and has no field of its own. Members that only frame the answer, or that the
+/// Responses format repeats from the request, do not count.
 pub(crate) fn is_extra(wire_format: WireFormat, name: &str) -> bool {
     let framing = ["id", "type", "object", "model", "usage", "error"];
     let own: &[&str] = match wire_format {

@@ -1,4 +1,4 @@
-//! Whole answers as they come, and what is none.
+//! Tests of valid and invalid whole answers.
 
 use throughline_transcript::WireFormat::{Anthropic, Chat, Responses};
 

@@ -1,5 +1,4 @@
-//! What a body or an event is, when it is not what was expected: an endpoint that speaks another wire should be
-//! distinguished from one that is broken.
+//! Describes the content of an unexpected body or event, to distinguish an endpoint with another wire format from a broken one.
 
 use std::fmt;
 
@@ -10,22 +9,22 @@ use crate::json_value::{member, name_of, text_member};
 /// The kind of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A whole answer of a wire.
+    /// A whole answer in a wire format.
     Answer(WireFormat),
-    /// An event of a wire's stream.
+    /// An event of a stream in a wire format.
     Event(WireFormat),
     /// A stream of events where a whole answer was expected.
     EventStream,
     /// An HTML page.
     Html,
-    /// An object that is neither.
+    /// Any other object.
     OtherObject,
-    /// JSON, but no object.
+    /// JSON, but not an object.
     OtherJson(&'static str),
 }
 
 impl Shape {
-    /// The kind of a text that is not JSON, where it can be determined.
+    /// Returns the kind of a text that is not JSON, if it can be determined.
     pub(crate) fn of_non_json(text: &str) -> Option<Self> {
         let starts = |words: &[&str]| words.iter().any(|word| text.starts_with(word));
         if starts(&["data:", "event:", "id:", "retry:", ":"]) {
@@ -34,7 +33,7 @@ impl Shape {
         text.starts_with('<').then_some(Self::Html)
     }
 
-    /// What an object is.
+    /// Returns the kind of an object.
     pub(crate) fn of_json(value: RawJson<'_>) -> Self {
         if !value.0.starts_with('{') {
             return Self::OtherJson(name_of(value));

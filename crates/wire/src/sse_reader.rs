@@ -1,25 +1,24 @@
-//! Reading Server-Sent Events from chunks of bytes that are cut anywhere.
+//! Reads Server-Sent Events from chunks of bytes that may be split anywhere.
 //!
-//! The bytes are parted into frames: everything up to and including a blank line. A frame keeps its bytes as they came,
-//! so that a proxy can forward, hold back or replace single events and leave the rest untouched; the bytes of all frames
-//! and what [`SseReader::finish`] returns are together exactly what was read. A frame that lies within one chunk is
-//! borrowed from it; only one that crosses chunks is put together in a buffer, whose size is limited.
+//! The bytes are split into frames: everything up to and including a blank line. A frame has its original bytes, so that a proxy can
+//! forward, hold back or replace single events and leave the rest untouched; the bytes of all frames and what [`SseReader::finish`] returns
+//! are together exactly what was read. A frame that lies within one chunk is borrowed from it; only one that crosses chunks is put together
+//! in a buffer, whose size is limited.
 //!
-//! Where a frame ends never depends on how the bytes were chunked. After a line that ended in a bare carriage return a
-//! second one ends the frame at once, and a line feed behind it belongs to the next frame; after any other line a carriage
-//! return waits for its line feed.
+//! Where a frame ends never depends on how the bytes were chunked. After a line that ended in a bare carriage return a second one ends the
+//! frame at once, and a line feed behind it belongs to the next frame; after any other line a carriage return waits for its line feed.
 
 use std::borrow::Cow;
 
-/// The size of one event above which the stream is given up.
+/// The default limit of the size of one event.
 pub(crate) const DEFAULT_MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Why a stream of events cannot be read on.
+/// Why a stream of events cannot be read further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
-    /// An event outgrew the limit.
+    /// An event exceeds the limit.
     #[error("an event of the stream is larger than {limit_bytes} bytes")]
     TooLarge {
         /// The limit.
@@ -30,12 +29,12 @@ pub enum SseError {
 /// Everything between two blank lines of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SseFrame<'a> {
-    /// The bytes as they came, the closing blank line included.
+    /// The original bytes, including the closing blank line.
     pub raw: &'a [u8],
-    /// The `event` field, when it is there and not empty.
+    /// The `event` field, if present and not empty.
     pub name: Option<Cow<'a, str>>,
-    /// The `data` fields, joined by line feeds; `None` when there is none, which makes it no event: a comment, a blank
-    /// line, or settings of the stream.
+    /// The `data` fields, joined by line feeds; `None` if there is none, so that the frame is not an event: a comment, a blank line, or
+    /// settings of the stream.
     pub data: Option<Cow<'a, str>>,
     /// The `id` field.
     pub id: Option<Cow<'a, str>>,
@@ -44,25 +43,25 @@ pub struct SseFrame<'a> {
 }
 
 impl SseFrame<'_> {
-    /// Whether it is the marker that ends a stream on the OpenAI wires.
+    /// Whether it is the marker that ends a stream in the OpenAI formats.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.data.as_deref().is_some_and(|data| data.trim() == crate::sse_writer::DONE)
     }
 }
 
-/// Parts a stream of bytes into frames.
+/// Splits a stream of bytes into frames.
 #[derive(Debug)]
 pub struct SseReader {
-    /// The beginning of a frame whose end has not come yet.
+    /// The beginning of an incomplete frame.
     buffer: Vec<u8>,
-    /// The buffer holds a frame that was handed out and is cleared at the next step.
+    /// Whether the buffer has a frame that was returned, to be cleared in the next step.
     is_handed_out: bool,
     scan: LineScan,
     max_event_bytes: usize,
-    /// No frame is complete yet: the text may begin with a byte order mark.
+    /// Whether no frame is complete yet, so that the text may start with a byte order mark.
     is_first: bool,
-    /// The last frame ended in a bare carriage return: a line feed that follows is no line of its own.
+    /// Whether the last frame ended in a bare carriage return, so that a following line feed is not a line of its own.
     after_return: bool,
     failure: Option<SseError>,
 }
@@ -74,7 +73,7 @@ impl Default for SseReader {
 }
 
 impl SseReader {
-    /// A reader at the beginning of a stream.
+    /// Creates a reader at the beginning of a stream.
     #[must_use]
     pub fn new(max_event_bytes: usize) -> Self {
         Self {
@@ -88,8 +87,8 @@ impl SseReader {
         }
     }
 
-    /// Takes the next chunk. What it leaves unfinished is kept when the returned value is dropped, whether or not all
-    /// frames were taken from it.
+    /// Reads the next chunk. An incomplete frame is buffered when the returned value is dropped, whether or not all frames were taken from
+    /// it.
     pub fn read<'a>(&'a mut self, chunk: &'a [u8]) -> SseFrames<'a> {
         SseFrames { reader: self, chunk }
     }
@@ -120,7 +119,7 @@ impl SseReader {
         }
     }
 
-    /// What may stand before the first line of the frame that is being completed.
+    /// Returns what may precede the first line of the current frame.
     fn take_leads(&mut self) -> Leads {
         let leads = Leads { may_have_mark: self.is_first, may_have_line_feed: self.after_return };
         self.is_first = false;
@@ -128,7 +127,7 @@ impl SseReader {
         leads
     }
 
-    /// Finds the end of the current frame in `bytes`; leaves the scan ready for the next frame when there is one.
+    /// Returns the end of the current frame in `bytes`, and prepares the scan for the next frame if there is one.
     fn find_end(&mut self, bytes: &[u8]) -> Option<(usize, Leads)> {
         let end = self.scan.find_end(bytes)?;
         let leads = self.take_leads();
@@ -157,8 +156,8 @@ pub struct SseFrames<'a> {
 }
 
 impl SseFrames<'_> {
-    /// The next frame that is complete; `None` when the rest of the chunk waits for more. Once an event was too large
-    /// every further step says so.
+    /// Returns the next complete frame; `None` if the rest of the chunk is incomplete. After an event that is too large, every further call
+    /// fails.
     pub fn next(&mut self) -> Result<Option<SseFrame<'_>>, SseError> {
         if let Some(failure) = self.reader.failure {
             return Err(failure);
@@ -191,10 +190,10 @@ impl Drop for SseFrames<'_> {
     }
 }
 
-/// What ended the line before.
+/// The end of the previous line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Break {
-    /// Nothing: a frame begins.
+    /// None: the frame begins.
     None,
     /// A line feed, alone or after a carriage return.
     Feed,
@@ -204,7 +203,7 @@ enum Break {
     FrameReturn,
 }
 
-/// Where in the structure of a frame the scan stands.
+/// The position of the scan in the structure of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineScan {
     /// At the beginning of the stream, inside what may be a byte order mark.
@@ -213,7 +212,7 @@ enum LineScan {
     LineStart { after: Break },
     /// Inside a line that is not blank.
     InLine,
-    /// Behind the carriage return of a line that is not blank.
+    /// After the carriage return of a line that is not blank.
     AfterReturn,
     /// After a carriage return on a line of its own: the frame ends here, or after the line feed that follows.
     BlankReturn,
@@ -225,8 +224,7 @@ struct FrameEnd {
 }
 
 impl LineScan {
-    /// Scans `bytes` and returns where the frame ends, if it does. The end may be at 0, when the bytes read before
-    /// already were the whole frame.
+    /// Scans `bytes` and returns the end of the frame, if found. The end may be at 0, if the bytes before were the whole frame.
     fn find_end(&mut self, bytes: &[u8]) -> Option<FrameEnd> {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
@@ -238,7 +236,7 @@ impl LineScan {
                     };
                     at += 1;
                 }
-                // Part of a mark is an ordinary, if odd, beginning of a line.
+                // A part of a byte order mark is the beginning of an ordinary line.
                 Self::Mark { seen: 0 } => *self = Self::LineStart { after: Break::None },
                 Self::Mark { .. } => *self = Self::InLine,
                 Self::LineStart { after: Break::FrameReturn } if byte == b'\n' => {
@@ -280,7 +278,7 @@ impl LineScan {
     }
 }
 
-/// What may stand before the first line of a frame.
+/// What may precede the first line of a frame.
 #[derive(Clone, Copy, Debug)]
 struct Leads {
     may_have_mark: bool,
@@ -320,15 +318,14 @@ fn parse_frame(raw: &[u8], leads: Leads) -> SseFrame<'_> {
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
                 frame.retry_millis = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
             }
-            // Comments have an empty field name; unknown fields are passed over.
+            // Comments have an empty field name; unknown fields are ignored.
             _ => {}
         }
     }
     frame
 }
 
-/// Bytes as text, with what is none replaced. Nearly all of it is valid, and checking that at once is much faster than
-/// looking for what is not.
+/// Converts bytes to text and replaces invalid ones. Nearly all text is valid, and checking that first is much faster.
 fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
@@ -338,7 +335,7 @@ fn value_after(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b" ").unwrap_or(bytes)
 }
 
-/// The first line of what is left of a frame, without its line break, and what follows it.
+/// Splits off the first line of the rest of a frame, without its line break.
 fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     if bytes.is_empty() {
         return None;

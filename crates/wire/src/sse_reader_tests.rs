@@ -1,4 +1,4 @@
-//! Frames from chunks: what they hold, where they end, what they weigh.
+//! Tests of frames from chunks: their contents, ends and sizes.
 
 use super::*;
 use crate::WireEvent;
@@ -24,7 +24,7 @@ fn seen(frame: &SseFrame<'_>) -> Seen {
     }
 }
 
-/// All frames of a stream that arrives in these chunks, the unfinished one last.
+/// Reads all frames of a stream that arrives in these chunks, the incomplete one last.
 fn read_all<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Option<Seen>) {
     let mut reader = SseReader::default();
     let mut all = Vec::new();
@@ -93,7 +93,7 @@ fn a_frame_ends_as_soon_as_it_must() {
     // A bare carriage return twice in a row needs no further byte.
     let (frames, rest) = read_all([b"data: a\r\r".as_slice()]);
     assert_eq!((frames.len(), rest), (1, None));
-    // The line feed that follows belongs to what comes next and is no blank line.
+    // The line feed that follows belongs to the next frame and is not a blank line.
     let (frames, _) = read_all([b"data: a\r\r\ndata: b\n\n".as_slice()]);
     let raw: Vec<_> = frames.iter().map(|frame| frame.raw.as_str()).collect();
     assert_eq!(raw, ["data: a\r\r", "\ndata: b\n\n"]);
@@ -113,7 +113,7 @@ fn a_byte_order_mark_is_no_part_of_the_first_field() {
     let (frames, _) = read_all(marked.as_bytes().chunks(1));
     assert_eq!(frames[0].data.as_deref(), Some("a"));
     assert_eq!(frames[0].raw, "\u{feff}data: a\n\n");
-    // The beginning of a mark that does not go on is a line like any other.
+    // An incomplete byte order mark is an ordinary line.
     let (frames, _) = read_all([b"\xef\xbbdata: a\n\ndata: b\n\n".as_slice()]);
     assert_eq!(frames.iter().map(|frame| frame.data.as_deref()).collect::<Vec<_>>(), [None, Some("b")]);
 }

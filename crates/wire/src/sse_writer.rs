@@ -1,4 +1,4 @@
-//! Writing Server-Sent Events.
+//! Writes Server-Sent Events.
 
 /// Data that ends a stream on the OpenAI wires.
 pub(crate) const DONE: &str = "[DONE]";
@@ -6,7 +6,7 @@ pub(crate) const DONE: &str = "[DONE]";
 /// One event, without its framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireEvent {
-    /// The `event` field; the chat wire sends none.
+    /// The `event` field; absent in the chat format.
     pub name: Option<String>,
     /// The `data` field.
     pub data: String,
@@ -33,8 +33,8 @@ impl WireEvent {
         out
     }
 
-    /// Appends an event. Line breaks in the data become several `data` fields, which a reader joins by `\n` again; a line
-    /// break in a name would end it and is left out.
+    /// Appends an event. Line breaks in the data become several `data` fields, which a reader joins again; a line break in a name would end
+    /// it and is dropped.
     pub fn append(name: Option<&str>, data: &str, out: &mut Vec<u8>) {
         if let Some(name) = name {
             out.extend_from_slice(b"event: ");
@@ -49,7 +49,7 @@ impl WireEvent {
         out.push(b'\n');
     }
 
-    /// Appends a comment, which readers pass over: a sign of life.
+    /// Appends a comment, which readers ignore: a keep-alive message.
     pub fn append_comment(text: &str, out: &mut Vec<u8>) {
         for line in lines(text) {
             out.extend_from_slice(b": ");
@@ -60,7 +60,7 @@ impl WireEvent {
     }
 }
 
-/// The lines of a text by any of the three line breaks the format knows.
+/// Returns the lines of a text, separated by any of the three line breaks of the format.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {

@@ -6,7 +6,7 @@ use crate::answer::{AnswerPart, Stop, StopReason};
 use crate::json_value::{member, non_empty_text, text_member};
 
 impl StopReason {
-    /// Reads the stop reason of any wire format: the words do not contradict each other, and servers mix them.
+    /// Parses the stop reason of any wire format: the words do not conflict, and servers mix them.
     #[must_use]
     pub fn of_word(word: &str) -> Self {
         match word.to_ascii_lowercase().as_str() {
@@ -26,7 +26,7 @@ impl StopReason {
 }
 
 impl Stop {
-    /// From the word of a wire, when it gave one.
+    /// Creates the stop from the word of a wire format, if there is one.
     #[must_use]
     pub fn of_word(word: Option<String>) -> Self {
         let word = word.filter(|word| !word.is_empty());
@@ -34,19 +34,19 @@ impl Stop {
         Self { reason, raw: word, sequence: None }
     }
 
-    /// From the members of an Anthropic message.
+    /// Creates the stop from the members of an Anthropic message.
     pub(crate) fn of_anthropic(message: RawJson<'_>) -> Self {
         let stop = Self::of_word(text_member(message, "stop_reason"));
         Self { sequence: message.get("stop_sequence").and_then(non_empty_text), ..stop }
     }
 
-    /// From a Responses object: what made it incomplete, else its status.
+    /// Creates the stop from a Responses object: the reason why it is incomplete, or else its status.
     pub(crate) fn of_responses(response: RawJson<'_>) -> Self {
         let why = member(response, "incomplete_details").and_then(|details| text_member(details, "reason"));
         Self::of_word(why.or_else(|| text_member(response, "status")))
     }
 
-    /// Servers that call tools and say that the turn has ended mean the tools.
+    /// A turn that ended with tool calls has the reason tool calls, even if the server reports the end of the turn.
     pub(crate) fn given_parts(mut self, parts: &[AnswerPart]) -> Self {
         let has_calls = parts.iter().any(|part| matches!(part, AnswerPart::ToolCall(_)));
         if has_calls && self.reason == StopReason::EndOfTurn {

@@ -1,7 +1,7 @@
-//! From the events of a stream to the [`Answer`] that a whole response would have given, with deltas on the way.
+//! Assembles the events of a stream to the [`Answer`] that a whole response would have given, with deltas on the way.
 //!
-//! [`AnswerStream`] takes events; [`StreamDecoder`] takes bytes. What a stream leaves out is never guessed: one that
-//! ends early or fails gives an [`Interrupted`], which holds what had been received.
+//! [`AnswerStream`] takes events; [`StreamDecoder`] takes bytes. Missing parts of a stream are never guessed: one that ends early or fails
+//! gives an [`Interrupted`] with the part that was received.
 //!
 //! Not for: time limits, retries, or forwarding bytes.
 
@@ -28,7 +28,7 @@ use chat::ChatStream;
 use outcome::Assembled;
 use responses::ResponsesStream;
 
-/// What all events of one stream may weigh together. The longest answers of today take some 30 MB as events.
+/// The default limit of the size of all events of a stream. The longest answers of today take some 30 MB as events.
 pub(crate) const DEFAULT_MAX_STREAM_BYTES: usize = 256 * 1024 * 1024;
 
 /// Assembles an answer from the events of its stream.
@@ -39,7 +39,7 @@ pub struct AnswerStream {
     events: usize,
     bytes: usize,
     max_bytes: usize,
-    /// An event of this wire has come.
+    /// Whether an event of this wire format has arrived.
     is_known: bool,
     has_started: bool,
     failure: Option<StreamError>,
@@ -53,13 +53,13 @@ enum FormatReader {
 }
 
 impl AnswerStream {
-    /// At the beginning of a stream.
+    /// Creates an assembler at the beginning of a stream.
     #[must_use]
     pub fn new(wire_format: WireFormat) -> Self {
         Self::with_limit(wire_format, DEFAULT_MAX_STREAM_BYTES)
     }
 
-    /// As [`new`](Self::new), with another limit on the bytes of all events together.
+    /// Like [`new`](Self::new), with another limit of the size of all events together.
     #[must_use]
     pub fn with_limit(wire_format: WireFormat, max_bytes: usize) -> Self {
         let wire = match wire_format {
@@ -87,7 +87,7 @@ impl AnswerStream {
         }
     }
 
-    /// Takes an event and appends what is new in it for people. After a failure every further event fails the same way.
+    /// Reads an event and appends its new content. After a failure, every further event fails in the same way.
     pub fn accept_event(
         &mut self,
         name: Option<&str>,
@@ -156,24 +156,24 @@ impl AnswerStream {
             deltas.insert(first_delta, started);
         }
         let outcome = match (outcome, name) {
-            // An event that is named an error is one, whatever it looks like.
+            // An event named `error` is an error, whatever its content.
             (Ok(()), Some("error")) => Err(ErrorBody::of_failed_response(event.0.as_bytes())),
             (outcome, _) => outcome,
         };
         outcome.map_err(|error| StreamError::Upstream(Box::new(error)))
     }
 
-    /// Refuses events that only another wire sends. Once one of our own has come, only what is no object is looked at:
-    /// a server does not change its wire in the middle.
+    /// Refuses events that only another wire format has. After the first event of our own, only values that are not objects are checked: a
+    /// server does not change its format within a stream.
     fn check_wire(&mut self, event: RawJson<'_>) -> Result<(), StreamError> {
-        // Some report an error as a list of one.
+        // Some servers report an error as a list of one.
         if let Some(error) = event.elements().next().and_then(|first| ErrorBody::in_object(first, event.0)) {
             return Err(StreamError::Upstream(Box::new(error)));
         }
         let found = Shape::of_json(event);
         let is_own = match found {
             Shape::Event(wire_format) => Some(wire_format == self.wire_format),
-            // Servers of the chat wire are careless about what they call a chunk.
+            // Servers of the chat format are inconsistent about the type of a chunk.
             Shape::Answer(wire_format) => {
                 Some(wire_format == self.wire_format && wire_format == WireFormat::Chat)
             }
@@ -205,7 +205,7 @@ impl AnswerStream {
         if is_done { Flow::Done } else { Flow::More }
     }
 
-    /// The stream is over, or will not be read on: the answer, or what there is of it.
+    /// Ends the stream and returns the answer, or the part that was received.
     pub fn finish(self) -> Result<Answer, Box<Interrupted>> {
         let assembled = match self.wire {
             FormatReader::Chat(stream) => stream.finish(),
@@ -231,7 +231,7 @@ pub struct StreamDecoder {
 }
 
 impl StreamDecoder {
-    /// At the beginning of a stream.
+    /// Creates a decoder at the beginning of a stream.
     #[must_use]
     pub fn new(wire_format: WireFormat) -> Self {
         Self { reader: SseReader::default(), answer: AnswerStream::new(wire_format) }
@@ -249,13 +249,13 @@ impl StreamDecoder {
         }
     }
 
-    /// The stream is over. An event that lacked only its last blank line counts, and so does a body that was no stream
-    /// at all but the whole answer, from a server that does not stream.
+    /// Ends the stream. An event without its last blank line is accepted, and so is a body that is the whole answer, from a server that
+    /// does not stream.
     pub fn finish(mut self, deltas: &mut Vec<Delta>) -> Result<Answer, Box<Interrupted>> {
         let Some(frame) = self.reader.finish() else { return self.answer.finish() };
         match frame.data.as_deref() {
             Some(data) if data.trim() == DONE || is_json(data) => {
-                // A failure is remembered and comes out of what follows.
+                // A failure is stored and returned below.
                 let _ = self.answer.accept(&frame, deltas);
             }
             None if self.answer.is_untouched() => {
@@ -272,7 +272,7 @@ impl StreamDecoder {
 }
 
 impl AnswerStream {
-    /// Whether nothing has come yet.
+    /// Whether nothing has arrived yet.
     fn is_untouched(&self) -> bool {
         self.events == 0 && self.failure.is_none()
     }
@@ -282,7 +282,7 @@ impl AnswerStream {
     }
 }
 
-/// The beginning of something that could not be read.
+/// Returns the beginning of an unreadable text.
 fn excerpt(data: &str) -> String {
     const MAX_EXCERPT_CHARS: usize = 120;
     let mut excerpt: String = data.chars().take(MAX_EXCERPT_CHARS).collect();

@@ -1,27 +1,27 @@
-//! What holds for streams of every wire: failures, limits, early ends.
+//! Tests for streams of every wire format: failures, limits, early ends.
 
 use throughline_transcript::WireFormat::{Anthropic, Chat, Responses};
 
 use super::*;
 
-/// What came of a stream.
+/// The result of a stream.
 pub(crate) struct Run {
     pub(crate) deltas: Vec<Delta>,
     pub(crate) result: Result<Answer, Box<Interrupted>>,
 }
 
 impl Run {
-    /// The answer of a stream that has to be whole.
+    /// Returns the answer of a stream that must be complete.
     pub(crate) fn answer(self) -> Answer {
         self.result.expect("a whole answer")
     }
 
-    /// What is left of a stream that has to be broken.
+    /// Returns the rest of a stream that must be broken.
     pub(crate) fn interrupted(self) -> Interrupted {
         *self.result.expect_err("a broken stream")
     }
 
-    /// All deltas but the first, as short words.
+    /// Returns all deltas except the first, as short words.
     pub(crate) fn words(&self) -> Vec<String> {
         let word = |delta: &Delta| match delta {
             Delta::Started { .. } => None,
@@ -36,7 +36,7 @@ impl Run {
     }
 }
 
-/// Reads a stream of events given one a line, data only.
+/// Reads a stream of events given one per line, data only.
 pub(crate) fn run(wire_format: WireFormat, lines: &str) -> Run {
     let mut stream = AnswerStream::new(wire_format);
     let mut deltas = Vec::new();

@@ -1,10 +1,10 @@
-//! From one wire to another: requests on their way there, answers on their way back.
+//! Translates requests to another wire format, and their answers back.
 //!
-//! A request is translated message by message and always the same way, so what a provider has cached of the last one is
-//! the beginning of the next. What the other wire has no place for and nobody misses is left out and named; what would
-//! change what the caller gets is refused. An answer is translated as it comes: [`LiveTranslation`].
+//! A request is translated message by message and always in the same way, so that a cached prompt is the beginning of the next. Parts that
+//! the other format cannot express are left out and reported if the result does not depend on them; otherwise the request is refused. An
+//! answer is translated as it arrives: [`LiveTranslation`].
 //!
-//! Chat Completions and Anthropic go either way, Responses goes onto Chat Completions.
+//! Chat Completions and Anthropic are translated in both directions, Responses only to Chat Completions.
 
 mod anthropic_to_chat;
 mod back;
@@ -25,14 +25,14 @@ pub use back::TranslationBack;
 pub(crate) use draft::TranslationError;
 pub use live::LiveTranslation;
 
-/// A request on another wire.
+/// A request in another wire format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranslatedRequest {
     /// Its body.
     pub body: Vec<u8>,
     /// The members that the other wire format has no place for.
     pub left_out: Vec<String>,
-    /// The information that translating the answer needs.
+    /// The information needed to translate the answer.
     pub way_back: TranslationBack,
 }
 

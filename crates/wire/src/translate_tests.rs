@@ -1,4 +1,4 @@
-//! Requests of one wire as the other has them.
+//! Tests of requests translated to another wire format.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,7 @@
-//! The inverse of reading: what a provider of each wire sends for an [`AnswerDraft`], whole or as the events of a stream.
+//! Writes an [`AnswerDraft`] as a provider of each wire format would send it, whole or as the events of a stream.
 //!
-//! A stream says what the whole says: read back, both give the same answer. What a wire has no place for is left out:
-//! the chat wire has one text and one reasoning for all parts and none for [`AnswerPart::Other`](crate::AnswerPart);
-//! Anthropic has no refusals apart from text.
+//! Decoding either form gives the same answer. Parts that a format cannot express are left out: the chat format has one text and one
+//! reasoning for all parts and none for [`AnswerPart::Other`](crate::AnswerPart); Anthropic has no refusals apart from text.
 //!
 //! Not for: answers that are still being written (`translate`).
 
@@ -43,7 +42,7 @@ impl AnswerDraft {
 }
 
 impl ErrorBody {
-    /// The body of this error in the form of a wire.
+    /// Returns the body of this error in a wire format.
     #[must_use]
     pub fn to_json(&self, wire_format: WireFormat) -> String {
         let kind = self.kind.as_deref();
@@ -64,7 +63,7 @@ impl ErrorBody {
         }
     }
 
-    /// This error in the middle of a stream, as its event of this number on wires that count them.
+    /// Returns this error as an event inside a stream, with this number in formats that number their events.
     #[must_use]
     pub fn to_event(&self, wire_format: WireFormat, number: u64) -> WireEvent {
         match wire_format {

@@ -1,5 +1,5 @@
-//! What is written, pinned: readers of ours and writers of ours agreeing on a form no one else speaks would pass every
-//! other test. The forms below are read alike, whole and streamed, by the official Python clients of both vendors.
+//! Tests that pin the written forms. If readers and writers agreed on a form that nobody else uses, every other test would pass. The forms
+//! below give the same result, whole and streamed, in the official Python clients of both vendors.
 
 use throughline_tokens::Usage;
 
@@ -24,7 +24,7 @@ fn draft() -> AnswerDraft {
     AnswerDraft { usage: Some(ReportedUsage { usage, cache_write_1h: 1 }), ..draft }
 }
 
-/// An answer whole and streamed, as text for people.
+/// Returns an answer whole and streamed, as text for people.
 fn shown(wire_format: WireFormat, draft: &AnswerDraft) -> String {
     let shape = StreamShape { chunk_chars: 6, usage: StreamUsage::Included };
     let events = draft.to_stream(wire_format, &shape);

@@ -1,9 +1,8 @@
 //! Saves notes for later conversations when a compaction happens.
 //!
-//! A model is asked, in a separate call, what is worth keeping of the part that was replaced by a summary; the
-//! conversation does not contain this call. It runs between turns and is stopped when the user continues, then tried
-//! again later. The notes it proposes are written by the tool `memory`, under the rules for that tool: the user is asked
-//! at the end of a turn, and without a user to ask, no model is called either.
+//! In a separate call, which is not part of the conversation, a model chooses what is worth keeping of the compacted part. The call runs
+//! between turns; it is cancelled when the user continues, and repeated later. The proposed notes are written by the tool `memory`, under
+//! the rules for that tool: the user is asked at the end of a turn, and without a user to ask, no model is called.
 
 use std::sync::Arc;
 
@@ -20,21 +19,21 @@ use super::{Agent, blocking};
 use crate::approval::ApprovalMode;
 use crate::event::AgentEvent;
 
-/// What these calls are booked as.
+/// The task under which these calls are recorded.
 const MEMORY_TASK: &str = "memory";
-/// The name of the guard that holds the message number up to which notes were chosen.
+/// The name of the guard that stores the message number up to which notes were chosen.
 const CHOSEN_TO: &str = "memory_chosen_to";
-/// Attempts per compaction. Each new message of the user cancels one.
+/// The most attempts per compaction. Each new message of the user cancels one.
 const MOST_TRIES: u32 = 3;
-/// Room for the answer: three short lines, and some for models that explain themselves.
+/// The longest answer: three short lines, and some space for models that explain themselves.
 const ANSWER_TOKENS: u64 = 400;
-/// Notes of one answer that are looked at.
+/// The most notes of one answer that are offered.
 const MOST_NOTES: usize = 3;
-/// Characters of one message that are quoted.
+/// The most characters that are quoted of one message.
 const MESSAGE_CHARS: usize = 2_000;
-/// Characters that are quoted altogether, ...
+/// The most characters that are quoted altogether.
 const QUOTED_CHARS: usize = 60_000;
-/// ... and for each token of the window: a quarter of it.
+/// The most characters that are quoted per token of the window; about a quarter of the window.
 const QUOTED_CHARS_A_TOKEN: usize = 1;
 
 const INSTRUCTIONS: &str = include_str!("../prompts/save_memory.md");
@@ -42,22 +41,22 @@ const INSTRUCTIONS: &str = include_str!("../prompts/save_memory.md");
 /// Whether a compaction also chooses notes for the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveMemory {
-    /// They are.
+    /// It does.
     AtCompaction,
-    /// The agent writes notes only when it thinks of it.
+    /// It does not: the agent writes notes only on its own initiative.
     Never,
 }
 
-/// How far choosing notes has come.
+/// The state of choosing notes.
 #[derive(Default)]
 pub(super) struct MemorySaving {
-    /// Whether there was a compaction whose notes are not chosen yet.
+    /// Whether notes for the last compaction are still to be chosen.
     due: bool,
     tries: u32,
     running: Option<MemoryTask>,
 }
 
-/// A model that chooses notes. Given up when dropped.
+/// A call of a model that chooses notes; aborted when this is dropped.
 struct MemoryTask {
     task: JoinHandle<Result<ChosenNotes, String>>,
 }
@@ -68,7 +67,7 @@ impl Drop for MemoryTask {
     }
 }
 
-/// The notes a model chose, from messages up to a number.
+/// The notes that a model chose, and the message number up to which it chose.
 struct ChosenNotes {
     notes: Vec<MemoryNote>,
     to_seq: u64,
@@ -81,26 +80,26 @@ struct MemoryNote {
 }
 
 impl Agent {
-    /// A compaction has happened.
+    /// Marks notes as due after a compaction.
     pub(super) fn memory_is_due(&mut self) {
         self.saving.due = true;
         self.saving.tries = 0;
     }
 
-    /// Whether a model is choosing notes for memory right now. A turn that begins meanwhile stops it.
+    /// Whether a model is choosing notes for memory. A new turn cancels it.
     #[must_use]
     pub fn is_saving_memory(&self) -> bool {
         self.saving.running.as_ref().is_some_and(|running| !running.task.is_finished())
     }
 
-    /// Cancels it, because the user sent a message.
+    /// Cancels the call because the user sent a message.
     pub(super) fn stop_saving_memory(&mut self) {
         if self.is_saving_memory() {
             self.saving.running = None;
         }
     }
 
-    /// After a turn: offers the chosen notes, and starts a choice that is due.
+    /// Offers the chosen notes after a turn, and starts a choice that is due.
     pub(super) async fn save_memory(&mut self, cancel: &CancellationToken) {
         if self.saving.running.as_ref().is_some_and(|running| running.task.is_finished()) {
             self.offer_notes(cancel).await;
@@ -108,7 +107,7 @@ impl Agent {
         self.choose_notes().await;
     }
 
-    /// Starts a request to a model in the background.
+    /// Starts the call of a model in the background.
     pub(super) async fn choose_notes(&mut self) {
         let wanted = self.setup.save_memory == SaveMemory::AtCompaction
             && self.saving.due
@@ -134,13 +133,13 @@ impl Agent {
         self.saving.running = Some(MemoryTask { task });
     }
 
-    /// Offers the chosen notes to the memory tool, which asks the user as always.
+    /// Passes the chosen notes to the memory tool, which asks the user as always.
     async fn offer_notes(&mut self, cancel: &CancellationToken) {
         let Some(mut running) = self.saving.running.take() else { return };
         let chosen = match (&mut running.task).await {
             Ok(Ok(chosen)) => chosen,
             Ok(Err(why)) => return self.tell_notice(format!("no notes were chosen for memory: {why}")),
-            // It was stopped.
+            // The call was cancelled.
             Err(_) => return,
         };
         self.saving.due = false;
@@ -171,7 +170,7 @@ impl Agent {
             self.session.id().clone(),
         );
         let set_ms = self.setup.session.host.now_ms();
-        // Where this fails the same part is looked at once more later.
+        // If this fails, the same part is read again later.
         let _ = blocking(move || {
             let guard = Guard {
                 name: CHOSEN_TO.to_owned(),
@@ -185,7 +184,7 @@ impl Agent {
     }
 }
 
-/// Reads the messages and asks a model which facts are worth a note.
+/// Reads the messages and calls a model to choose notes.
 async fn choose(
     models: Arc<dyn SummariserSource>,
     store: Arc<dyn Store>,
@@ -214,8 +213,8 @@ async fn choose(
     Ok(ChosenNotes { notes: notes_of(&answer.text), to_seq })
 }
 
-/// What people and the agent said since notes were last chosen, the newest of it where it is long. What tools returned is
-/// left out: it is not theirs.
+/// The text of the user and the agent since the last choice, or its newest part if it is long. Tool results are left out: they are not
+/// statements of either.
 fn said(
     store: &dyn Store,
     owner: &Owner,
@@ -248,14 +247,14 @@ fn said(
     Ok((parts.join("\n\n"), to_seq))
 }
 
-/// The notes that are already in a prompt.
+/// The text between two tags of a prompt, which contains the existing notes.
 fn between<'a>(prompt: &'a str, open: &str, close: &str) -> &'a str {
     let Some(start) = prompt.find(open) else { return "" };
     let end = prompt.rfind(close).map_or(prompt.len(), |end| end + close.len());
     prompt.get(start..end.max(start)).unwrap_or_default()
 }
 
-/// Notes in an answer; lines that are none are left out.
+/// Parses the notes in an answer; other lines are left out.
 fn notes_of(answer: &str) -> Vec<MemoryNote> {
     let notes = answer.lines().filter_map(|line| serde_json::from_str::<MemoryNote>(line.trim()).ok());
     notes

@@ -1,4 +1,4 @@
-//! What counts as a note.
+//! Parsing notes.
 
 use super::*;
 

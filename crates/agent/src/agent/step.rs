@@ -56,7 +56,7 @@ impl Agent {
         }
     }
 
-    /// Runs a call that is no part of the conversation.
+    /// Runs a call that is not part of the conversation.
     pub(super) async fn run_beside(&mut self, call: &ToolCall, cancel: &CancellationToken) {
         let StepOutcome { title, end, output, took } =
             self.run_call(call, StopReason::ToolCalls, 1, cancel).await;
@@ -158,8 +158,7 @@ impl Agent {
     }
 }
 
-/// Runs a tool if its effects are still those that were allowed: files and links may have changed while the user
-/// decided.
+/// Runs a tool if its effects are still the approved ones: files and links may have changed while the user decided.
 async fn run_as_proposed(
     tool: &dyn Tool,
     arguments: &Value,
@@ -175,7 +174,7 @@ async fn run_as_proposed(
     tool.run(arguments, cancel).await
 }
 
-/// The arguments as JSON; a call without any has none.
+/// Parses the arguments; an empty text counts as no arguments.
 fn arguments_of(call: &ToolCall, stop: StopReason) -> Result<Value, String> {
     if call.arguments.trim().is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));

@@ -14,23 +14,23 @@ use crate::event::{AgentEvent, AnswerReport, WordsSetAside};
 use crate::long_message::{short_name, shortened};
 use crate::results;
 
-/// Requests in one turn. More means an endless loop.
+/// The most requests in one turn; more indicate an endless loop.
 const MOST_STEPS: usize = 500;
 
-/// A turn that is over.
+/// The totals of a finished turn.
 #[derive(Clone, Debug, Default)]
 pub struct TurnDone {
-    /// The last answer.
+    /// The text of the last answer.
     pub text: String,
-    /// Answers it took.
+    /// The number of answers.
     pub calls: u64,
-    /// Tools that were run.
+    /// The number of tools that ran.
     pub tools: u64,
-    /// Tokens of all of them.
+    /// The tokens of all answers.
     pub usage: Usage,
     /// Cost in millionths of a dollar, as far as prices are known.
     pub cost_micro_usd: u64,
-    /// Answers without a price.
+    /// The number of answers without a known price.
     pub unpriced: u64,
     /// Why the last answer stopped.
     pub stop: StopReason,
@@ -50,14 +50,14 @@ impl TurnDone {
 }
 
 impl Agent {
-    /// Sends a message and runs tools until the model has answered. A [message without an answer](Self::unanswered) is
-    /// not sent twice. `cancel` stops the turn at any moment: messages, results and partial answers up to then stay,
-    /// and the next turn continues from there.
+    /// Sends a message and runs tools until the model has answered. A [message without an answer](Self::unanswered) is not sent twice.
+    /// `cancel` stops the turn at any time: messages, results and partial answers up to then stay, and the next turn continues from
+    /// there.
     pub async fn turn(&mut self, said: &str, cancel: &CancellationToken) -> Result<TurnDone, SessionError> {
         self.stop_saving_memory();
         let wire_format = self.session.wire_format();
         let mut new = results::messages(wire_format, &self.finished);
-        // What was said before and got no answer is in the conversation already.
+        // An unanswered message is already part of the conversation.
         if self.unanswered().is_none_or(|words| words != said.trim()) {
             let rendition = self.shortened(said).await?;
             new.extend(
@@ -92,8 +92,8 @@ impl Agent {
         last.human_words().map(|words| words.trim().to_owned()).filter(|words| !words.is_empty())
     }
 
-    /// What the model is shown of words that the window has no room for, which are kept where it can read them in pieces.
-    /// Compaction would not help: there is nothing before them that could give way.
+    /// Shortens a message that does not fit the window, and stores its full text where the model can read it in pieces. Compaction would
+    /// not help: nothing before the message could be made smaller.
     async fn shortened(&self, said: &str) -> Result<Option<StoredRendition>, SessionError> {
         let pressure = self.session.pressure();
         let model = TokenModel::for_model(&self.session.model().model, self.session.wire_format());
@@ -105,8 +105,8 @@ impl Agent {
             .as_deref()
             .map_or(0, |json| model.estimate_content(&ContentProfile::of_tools(json)));
         let room_tokens = pressure.threshold_tokens.saturating_sub(system).saturating_sub(tools);
-        // A token is a character at least: the usual words are done here. Where there is no room for anything, words are not
-        // what is wrong.
+        // A token has at least one character, so messages of usual size end here. If there is no space at all, the message is not the
+        // cause.
         let is_small = said.len() as u64 <= room_tokens || room_tokens == 0;
         if is_small || self.setup.tools.find("recall").is_err() {
             return Ok(None);
@@ -140,7 +140,7 @@ impl Agent {
         Ok(Some(StoredRendition { kinds: vec!["artifact".to_owned()], json, tokens: 0 }))
     }
 
-    /// One call, shown while it is answered.
+    /// Makes one call and shows its answer while it streams.
     async fn ask(
         &mut self,
         messages: Vec<IncomingMessage>,
@@ -172,7 +172,7 @@ impl Agent {
         Ok(outcome)
     }
 
-    /// Deletes stored results that are in the record by now.
+    /// Deletes stored results that are recorded by now.
     async fn forget_recorded(&mut self) {
         if self.finished.is_empty() {
             return;

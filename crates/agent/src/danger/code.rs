@@ -1,4 +1,4 @@
-//! Recognises dangerous code in languages other than the shell's, from its words alone.
+//! Recognises dangerous code in languages other than the shell's, judged by its words alone.
 
 use super::kind::Danger;
 
@@ -76,7 +76,7 @@ const TELLING: [(Danger, &[&str]); 6] = [
     ),
 ];
 
-/// What code does that is dangerous.
+/// Returns the dangers of code.
 pub(super) fn dangers(code: &str) -> impl Iterator<Item = Danger> {
     TELLING
         .iter()

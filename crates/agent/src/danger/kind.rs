@@ -1,37 +1,37 @@
 //! The kinds of danger, with their descriptions for users, and the kinds of paths a command may touch.
 
-/// Why a command is dangerous, the worst first.
+/// The reason why a command is dangerous, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Danger {
-    /// Has characters that are invisible or change how others are displayed.
+    /// It contains characters that are invisible or change the display of others.
     Hidden,
-    /// Runs something fetched from the network.
+    /// It runs code from the network.
     RunsFetched,
-    /// Starts processes without end.
+    /// It starts processes without limit.
     Floods,
-    /// Acts as another user or changes permissions of the system.
+    /// It acts as another user or changes permissions of the system.
     Privilege,
-    /// Writes to devices or filesystems.
+    /// It writes to devices or file systems.
     Device,
-    /// Deletes files.
+    /// It deletes files.
     Deletes,
-    /// Deletes data or machines that are not files here.
+    /// It deletes data or machines elsewhere.
     LosesData,
-    /// Discards uncommitted work, or history that others have.
+    /// It discards uncommitted work, or history that others use.
     LosesHistory,
-    /// Replaces the contents of a file.
+    /// It replaces the contents of a file.
     Replaces,
-    /// Sends files or secrets away, or acts on another machine.
+    /// It sends files or secrets away, or acts on another machine.
     Sends,
-    /// Gives something to the public.
+    /// It publishes something.
     Publishes,
-    /// Shows keys or passwords.
+    /// It shows keys or passwords.
     ShowsSecrets,
-    /// Changes what is run later on.
+    /// It changes what is run later.
     RunsLater,
-    /// Stops the machine or processes.
+    /// It stops the machine or processes.
     Stops,
-    /// Cannot be read, or runs something that is only made while it runs.
+    /// It cannot be parsed, or runs code that is composed at run time.
     Unclear,
 }
 
@@ -41,32 +41,32 @@ impl Danger {
     pub fn words(self) -> &'static str {
         match self {
             Self::Hidden => {
-                "holds characters that are invisible or change how text looks (written out above)"
+                "contains characters that are invisible or change how text looks (written out above)"
             }
             Self::RunsFetched => "runs what it fetches from the network",
-            Self::Floods => "starts processes without end",
-            Self::Privilege => "acts with other rights than yours, or changes rights",
+            Self::Floods => "starts processes without limit",
+            Self::Privilege => "runs with other permissions than yours, or changes permissions",
             Self::Device => "writes to a device or a filesystem",
             Self::Deletes => "deletes files for good",
             Self::LosesData => "deletes data, containers or machines for good",
-            Self::LosesHistory => "throws away work or history in git",
-            Self::Replaces => "replaces what a file holds",
+            Self::LosesHistory => "discards work or history in git",
+            Self::Replaces => "replaces the contents of a file",
             Self::Sends => "may send files or keys away, or act on another machine",
             Self::Publishes => "publishes something under your name",
             Self::ShowsSecrets => "shows keys or passwords to the model",
-            Self::RunsLater => "changes what git or the system run later on",
+            Self::RunsLater => "changes what git or the system runs later",
             Self::Stops => "stops the machine or processes",
             Self::Unclear => "cannot be analysed: it may do more than can be seen here",
         }
     }
 }
 
-/// What there is at a path that a command names.
+/// The kind of file at a path that a command names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileKind {
-    /// Nothing, or nothing that could be lost.
+    /// Nothing, or a file without content.
     Nothing,
-    /// A file with something in it.
+    /// A file with content.
     File,
     /// A folder.
     Folder,

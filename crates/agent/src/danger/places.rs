@@ -2,7 +2,7 @@
 
 use super::kind::Danger;
 
-/// The use of a file.
+/// How a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     Reads,
@@ -25,7 +25,7 @@ const DEVICES: [&str; 12] = [
     "/dev/kmem",
 ];
 
-/// Files that hold keys or passwords.
+/// Files with keys or passwords.
 const SECRETS: [&str; 14] = [
     "/.ssh/id_",
     ".aws/credentials",
@@ -74,7 +74,7 @@ const RUN_LATER: [&str; 27] = [
     ".config/git/",
 ];
 
-/// The danger of using a file.
+/// The danger of using a file, if there is one.
 pub(super) fn danger(file: &str, how: Use) -> Option<Danger> {
     let mentions = |places: &[&str]| places.iter().any(|place| file.contains(place));
     if mentions(&DEVICES) {
@@ -87,14 +87,14 @@ pub(super) fn danger(file: &str, how: Use) -> Option<Danger> {
     (mentions(&SECRETS) || is_environment).then_some(Danger::ShowsSecrets)
 }
 
-/// Whether a file of settings usually holds keys: `.env`, and not the example of one.
+/// Whether a settings file usually contains keys: `.env`, but not its example.
 pub(super) fn is_settings_with_keys(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     let is_example = ["example", "sample", "template", "dist"].iter().any(|word| name.ends_with(word));
     (name == ".env" || name.starts_with(".env.")) && !is_example
 }
 
-/// Whether a variable is called like something that should not be shown.
+/// Whether the name of a variable suggests a secret.
 pub(super) fn is_secret_name(variable: &str) -> bool {
     const MARKS: [&str; 9] = [
         "SECRET",

@@ -1,4 +1,4 @@
-//! What single programs do, from their names and arguments.
+//! The effects of single programs, judged by their names and arguments.
 
 use super::kind::{Danger, FileKind};
 use super::places::{self, Use};
@@ -43,18 +43,18 @@ fn is_language(name: &str) -> bool {
     )
 }
 
-/// Whether it fetches something from the network.
+/// Whether a program downloads from the network.
 pub(super) fn fetches(words: &[Word]) -> bool {
     matches!(name(words), "curl" | "wget" | "fetch" | "aria2c" | "http" | "https" | "xh")
 }
 
-/// Whether a program runs the files that it is given.
+/// Whether a program runs the files in its arguments.
 pub(super) fn runs_file(words: &[Word]) -> bool {
     let name = name(words);
     is_shell(name) || is_language(name) || matches!(name, "source" | ".")
 }
 
-/// The language of the input, for a program that runs its input.
+/// The language of a program's input, if the program runs its input.
 pub(super) fn runs_input(words: &[Word]) -> Option<Language> {
     let program = name(words);
     let arguments: Vec<&str> = words.iter().skip(1).map(|word| word.text.as_str()).collect();
@@ -78,7 +78,7 @@ pub(super) fn runs_input(words: &[Word]) -> Option<Language> {
     (is_language(program) && reads && !has_code).then_some(Language::Other)
 }
 
-/// Files that something fetched is written to.
+/// The files to which a download is saved.
 pub(super) fn saved_as(words: &[Word]) -> Vec<String> {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let mut files: Vec<String> = Vec::new();
@@ -89,7 +89,7 @@ pub(super) fn saved_as(words: &[Word]) -> Vec<String> {
             files.push((*file).to_owned());
         }
     }
-    // `wget URL` and `curl -O URL` take the name from the address.
+    // `wget URL` and `curl -O URL` use the last part of the address as the file name.
     let addresses = texts.iter().skip(1).filter(|text| !text.starts_with('-'));
     files.extend(addresses.filter_map(|text| text.rsplit('/').next()).map(str::to_owned));
     files
@@ -118,12 +118,12 @@ impl<'a> ProgramCall<'a> {
         self.texts().any(|text| text.starts_with(start))
     }
 
-    /// Whether one of these letters is among its short options.
+    /// Whether the short options include one of these letters.
     fn flag(&self, letters: &[char]) -> bool {
         self.texts().any(|text| text.starts_with('-') && !text.starts_with("--") && text.contains(letters))
     }
 
-    /// Arguments that are no options.
+    /// The arguments that are not options.
     fn operands(&self) -> Vec<&'a str> {
         self.texts().filter(|text| !text.starts_with('-') || *text == "-").collect()
     }
@@ -134,7 +134,7 @@ impl<'a> ProgramCall<'a> {
 }
 
 impl Analysis<'_> {
-    /// Checks a program, without the programs it runs in turn.
+    /// Checks a program, but not the programs that it runs.
     pub(super) fn program(&mut self, script: &Script, words: &[Word]) {
         let call = ProgramCall { words, name: name(words) };
         let found: Vec<Danger> = call.texts().filter_map(|text| places::danger(text, Use::Reads)).collect();
@@ -150,7 +150,7 @@ impl Analysis<'_> {
         self.runs(script, &call);
     }
 
-    /// Files that a program writes over.
+    /// Checks for files that a program overwrites.
     fn writes(&mut self, call: &ProgramCall<'_>) {
         let operands = call.operands();
         let appends = call.any(&["-a", "--append"]);
@@ -195,7 +195,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Keys and passwords that would be printed.
+    /// Checks for keys and passwords that a program prints.
     fn secrets(&mut self, call: &ProgramCall<'_>) {
         let operands = call.operands();
         let no_name = operands.is_empty();
@@ -244,7 +244,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Checks programs given as arguments.
+    /// Checks for programs in the arguments.
     fn runs(&mut self, script: &Script, call: &ProgramCall<'_>) {
         let fetched = |word: &Word| {
             let steps = word.made_by.iter().filter_map(|steps| script.steps.get(steps.clone())).flatten();
@@ -273,7 +273,7 @@ impl Analysis<'_> {
     }
 }
 
-/// The danger of a program regardless of its arguments.
+/// The danger of a program, judged by its name and first arguments.
 fn by_name(call: &ProgramCall<'_>) -> Option<Danger> {
     let second = call.second();
     match call.name {
@@ -356,7 +356,7 @@ fn git(call: &ProgramCall<'_>, files: &dyn Fn(&str) -> FileKind) -> Option<Dange
         }
         rest = rest.get(if takes_value { 2 } else { 1 }..).unwrap_or_default().to_vec();
     }
-    // Settings that name a program.
+    // Settings whose value is a command.
     const RUNNING: [&str; 11] = [
         "alias.",
         "core.sshcommand",
@@ -413,7 +413,7 @@ fn git(call: &ProgramCall<'_>, files: &dyn Fn(&str) -> FileKind) -> Option<Dange
     loses.then_some(Danger::LosesHistory)
 }
 
-/// Whether `git checkout` replaces files: it does when it is given any, and a branch and a file are written the same way.
+/// Whether `git checkout` replaces files: it does if its arguments include files. Branches and files are written alike.
 fn checkout_loses(rest: &[&str], operands: &[&str], files: &dyn Fn(&str) -> FileKind) -> bool {
     let has = |wanted: &str| rest.contains(&wanted);
     if has("--") || has("--force") || has("-f") || has(".") || has("-B") || has("--ours") || has("--theirs") {
@@ -440,7 +440,7 @@ fn checkout_loses(rest: &[&str], operands: &[&str], files: &dyn Fn(&str) -> File
         })
 }
 
-/// Whether a program changes its files where they are: `-i`, also among other letters, and before those that take a value.
+/// Whether a program edits files in place: `-i`, also combined with other short options, but not within the value of one.
 fn edits_in_place(call: &ProgramCall<'_>) -> bool {
     call.texts().any(|text| {
         if text.starts_with("--") {
@@ -469,7 +469,7 @@ fn sends_with_curl(call: &ProgramCall<'_>) -> bool {
             match letter {
                 'd' | 'F' | 'T' => return true,
                 'X' => return !is_reading(letters.get(at + 1..).filter(|rest| !rest.is_empty()).or(next)),
-                // The rest is a value.
+                // The rest of the word is the option's value.
                 'o' | 'H' | 'u' | 'A' | 'e' | 'b' | 'c' | 'm' | 'w' | 'x' | 'r' | 'C' | 'D' | 'y' | 'z'
                 | 'E' | 'U' => return false,
                 _ => {}

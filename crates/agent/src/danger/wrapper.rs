@@ -3,16 +3,16 @@
 use super::program::{is_shell, name};
 use crate::shell::Word;
 
-/// The program that a wrapper runs.
+/// The program or command line that a wrapper runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Inner<'a> {
-    /// Another program with its arguments.
+    /// A program with its arguments.
     Words(&'a [Word]),
     /// A command line.
     Script(String),
 }
 
-/// The command that a wrapper such as `sudo` runs, and whether that command reads the pipe.
+/// Returns what a wrapper such as `sudo` runs; `None` if the program is not a wrapper.
 pub(super) fn inner(words: &[Word]) -> Option<Inner<'_>> {
     let program = name(words);
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
@@ -32,7 +32,7 @@ pub(super) fn inner(words: &[Word]) -> Option<Inner<'_>> {
         }
         "find" => behind(words, &["-exec", "-execdir", "-ok", "-okdir"]),
         "fd" | "fdfind" => behind(words, &["-x", "-X", "--exec", "--exec-batch"]),
-        // Only asks where a program is.
+        // Only looks up a program.
         "command" if texts.get(1).is_some_and(|text| matches!(*text, "-v" | "-V")) => None,
         "git" => git_inner(&texts),
         "xargs" => xargs(words),
@@ -40,7 +40,7 @@ pub(super) fn inner(words: &[Word]) -> Option<Inner<'_>> {
     }
 }
 
-/// The words from the program on that does the work and reads the pipe, without wrappers such as `sudo` or `env`.
+/// Returns the words from the effective program on, which reads the pipe, without wrappers such as `sudo` or `env`.
 pub(super) fn effective(words: &[Word]) -> &[Word] {
     let mut words = words;
     while !matches!(name(words), "xargs" | "find" | "fd" | "fdfind" | "parallel" | "git") {
@@ -52,7 +52,7 @@ pub(super) fn effective(words: &[Word]) -> &[Word] {
     words
 }
 
-/// The command line after `-c`, also where the letter is one of several: `-lc`, `-xc`.
+/// The command line after `-c`, also combined with other options: `-lc`, `-xc`.
 fn command_string<'a>(texts: &[&'a str]) -> Option<&'a str> {
     let mut runs_string = false;
     let mut rest = texts.iter().skip(1).copied();
@@ -73,7 +73,7 @@ fn command_string<'a>(texts: &[&'a str]) -> Option<&'a str> {
             _ => return runs_string.then_some(text),
         }
     }
-    // The command line itself comes from elsewhere: `xargs sh -c`.
+    // The command line itself comes from elsewhere, as in `xargs sh -c`.
     runs_string.then_some(crate::shell::UNKNOWN)
 }
 
@@ -82,13 +82,13 @@ fn after_option<'a>(texts: &[&'a str], options: &[&str]) -> Option<&'a str> {
     texts.get(at + 1).copied()
 }
 
-/// The argument of one of these options, which the program runs.
+/// The command in the argument of one of these options.
 fn behind<'a>(words: &'a [Word], options: &[&str]) -> Option<Inner<'a>> {
     let at = words.iter().position(|word| options.contains(&word.text.as_str()))?;
     words.get(at + 1..).filter(|rest| !rest.is_empty()).map(Inner::Words)
 }
 
-/// What git runs as a command: `rebase --exec`, `bisect run`, `submodule foreach`.
+/// The command that git runs: `rebase --exec`, `bisect run`, `submodule foreach`.
 fn git_inner<'a>(texts: &[&str]) -> Option<Inner<'a>> {
     let at = |wanted: &str| texts.iter().position(|text| *text == wanted);
     let from = |start: usize| texts.get(start..).map(|rest| Inner::Script(rest.join(" ")));
@@ -104,7 +104,7 @@ fn git_inner<'a>(texts: &[&str]) -> Option<Inner<'a>> {
     }
 }
 
-/// The command that `xargs` runs. The words that replace its placeholder are unknown.
+/// The command that `xargs` runs. Words that replace its placeholder are unknown.
 fn xargs(words: &[Word]) -> Option<Inner<'_>> {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let mark = texts.iter().enumerate().find_map(|(at, text)| match text.strip_prefix("-I") {
@@ -124,9 +124,9 @@ fn xargs(words: &[Word]) -> Option<Inner<'_>> {
     }
 }
 
-/// The words behind a program and its own options.
+/// The words after a program and its own options.
 fn rest(words: &[Word]) -> Option<&[Word]> {
-    // Options that take the next word, and how many words stand before the program.
+    // Options that take a value, and the number of words before the program.
     let (with_value, before): (&[&str], usize) = match name(words) {
         "sudo" | "doas" => {
             (&["-u", "-g", "-p", "-C", "-h", "-r", "-t", "-T", "-U", "-D", "-R", "--user", "--group"], 0)
@@ -174,7 +174,7 @@ fn rest(words: &[Word]) -> Option<&[Word]> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// `NAME=value` before a command.
+/// Whether a word has the form `NAME=value`.
 fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

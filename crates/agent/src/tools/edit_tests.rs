@@ -1,4 +1,4 @@
-//! Files are changed as a whole or not at all, and a refusal says what to do.
+//! Files are replaced as a whole or not at all, and errors tell the model what to do.
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -51,6 +51,6 @@ async fn changes_are_shown_before_they_are_made() {
             .await
             .unwrap_err()
             .to_string()
-            .contains("is no file")
+            .contains("is not a file")
     );
 }

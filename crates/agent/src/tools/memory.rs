@@ -1,7 +1,7 @@
 //! `memory`: notes for every conversation, in two small files that people can read and edit.
 //!
-//! `MEMORY.md` has what the agent learnt, `USER.md` what it knows about the user. Both are small on purpose, because
-//! they are in every prompt. Not for: their location, which the caller decides.
+//! `MEMORY.md` contains what the agent has learnt, `USER.md` facts about the user. Both are small on purpose, because they are in every
+//! prompt. Not for: their location, which the caller decides.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -48,14 +48,14 @@ enum MemoryFile {
     User,
 }
 
-/// The two files.
+/// The two files of the memory.
 #[derive(Clone, Debug)]
 pub struct MemoryFiles {
     folder: PathBuf,
 }
 
 impl MemoryFiles {
-    /// The files in this folder, which need not exist.
+    /// Uses the files in this folder, which need not exist.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
@@ -91,12 +91,12 @@ fn name_of(which: MemoryFile) -> &'static str {
 #[derive(Debug)]
 pub(crate) struct MemoryTool {
     files: MemoryFiles,
-    /// One change at a time.
+    /// Serialises changes.
     writing: Mutex<()>,
 }
 
 impl MemoryTool {
-    /// The tool for these files.
+    /// Creates the tool for these files.
     #[must_use]
     pub(crate) fn new(files: MemoryFiles) -> Self {
         Self { files, writing: Mutex::new(()) }
@@ -113,7 +113,7 @@ impl MemoryTool {
             MemoryFile::User => USER_CHARS,
         };
         let chars = new.chars().count();
-        // What is too long already may still shrink.
+        // A file that is already too long may still become shorter.
         if chars > limit && new.len() >= old.len() {
             return Err(ToolError::Failed(format!(
                 "{name} would have {chars} characters, {limit} at most: replace or remove something first. It holds:\n{old}"
@@ -152,7 +152,7 @@ fn changed(old: &str, arguments: &MemoryArguments) -> Result<String, ToolError> 
         Action::Add => {
             let entry = line(wanted()?);
             if lines.contains(&entry) {
-                return Err(ToolError::Failed("this is kept already".to_owned()));
+                return Err(ToolError::Failed("this note already exists".to_owned()));
             }
             lines.push(entry);
         }
@@ -203,7 +203,7 @@ impl Tool for MemoryTool {
         };
         let name = name_of(arguments.file);
         let old = self.files.text(arguments.file)?;
-        // It stands in every later prompt, so a person has to want it, whatever made the model think of it.
+        // The note becomes part of every later prompt, so the user must approve it.
         let path = self.files.path(arguments.file);
         let effect = Effect::Writes {
             folder: FolderIdentity::of(&path),

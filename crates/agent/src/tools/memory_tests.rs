@@ -1,4 +1,4 @@
-//! Notes are kept, changed and bounded.
+//! Notes are added, changed and limited.
 
 use super::*;
 

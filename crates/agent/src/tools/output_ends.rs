@@ -1,8 +1,8 @@
-//! The beginning and end of an output that may be larger than memory allows, and its total size.
+//! Stores the beginning and end of an output that may be too large for memory, and its total size.
 
 use std::collections::VecDeque;
 
-/// The beginning and the end of an output.
+/// The beginning and the end of an output, and its size.
 #[derive(Debug)]
 pub(super) struct OutputEnds {
     head: Vec<u8>,
@@ -34,8 +34,8 @@ impl OutputEnds {
         self.left_out += over as u64;
     }
 
-    /// The stored part. Where that is not all, the size is stated in the middle, where text is missing, and at the end,
-    /// which the model sees in any case.
+    /// The stored part. If it is not the whole output, the size is stated in the middle, where text is missing, and at the end, which the
+    /// model always sees.
     pub(super) fn text(&self) -> String {
         let mut bytes = self.head.clone();
         if self.left_out > 0 {

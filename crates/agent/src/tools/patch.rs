@@ -1,5 +1,5 @@
-//! `patch`: replaces a piece of a file. The piece must occur exactly once, so that nothing else is changed by accident;
-//! errors tell the model how to correct the call.
+//! `patch`: replaces a part of a file. The old text must occur exactly once, so that nothing else is changed by accident; errors tell the
+//! model how to correct the call.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ struct PatchArguments {
     replace_all: bool,
 }
 
-/// Changes files piece by piece.
+/// Replaces parts of files.
 #[derive(Clone, Debug)]
 pub(crate) struct Patch {
     workspace: Workspace,
@@ -40,7 +40,7 @@ struct PlannedEdit {
 }
 
 impl Patch {
-    /// In this folder.
+    /// Creates the tool for this workspace.
     #[must_use]
     pub(crate) fn new(workspace: Workspace) -> Self {
         Self { workspace }
@@ -57,7 +57,7 @@ impl Patch {
     }
 }
 
-/// The text with the piece replaced, and how often.
+/// Returns the text with the part replaced, and the number of replacements.
 fn patched(old: &str, arguments: &PatchArguments, shown: &str) -> Result<(String, usize), ToolError> {
     let PatchArguments { old_text, new_text, replace_all, .. } = arguments;
     let refused = |detail: String| Err(ToolError::Failed(detail));
@@ -83,7 +83,7 @@ fn patched(old: &str, arguments: &PatchArguments, shown: &str) -> Result<(String
     }
 }
 
-/// Explains why a piece was not found, as far as possible.
+/// Explains why the old text was not found, as far as possible.
 fn not_found(old: &str, wanted: &str, shown: &str) -> String {
     let plain = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let first = wanted.lines().map(plain).find(|line| !line.is_empty()).unwrap_or_default();

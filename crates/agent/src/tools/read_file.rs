@@ -1,7 +1,7 @@
 //! `read_file`: lines of a text file with their numbers, or an image.
 //!
-//! Files of any size are read line by line, never whole. Lines that the model was shown and still has in view are not
-//! repeated: reading the same lines of an unchanged file again costs one line, until the view changes.
+//! Files of any size are read line by line, never as a whole. Lines that the model has read and still has in view are not repeated:
+//! reading the same lines of an unchanged file again costs one line, until the view changes.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -25,13 +25,13 @@ use crate::tool::{Effect, Extent, Image, Proposal, Tool, ToolError, ToolFuture, 
 use crate::workspace::{FolderIdentity, PathLocation, Workspace};
 
 const NAME: &str = "read_file";
-/// Lines of one call without a range: most source files are shorter, and come whole.
+/// The default number of lines: most source files are shorter, and are read completely.
 const DEFAULT_LINES: usize = 2_000;
-/// Longer lines are cut: they are data, and one of them would fill a window.
+/// The longest line, in characters; longer ones are cut: they are data, and one could fill a window.
 const MAX_LINE_CHARS: usize = 2_000;
 /// The size of the largest image that Anthropic accepts.
 const MAX_IMAGE_BYTES: u64 = 5_000_000;
-/// A NUL in the first bytes means that this is no text.
+/// The number of first bytes that are searched for NUL, which marks a binary file.
 const SNIFFED_BYTES: usize = 8_192;
 
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ pub(crate) struct SeenFiles {
     seen: Mutex<HashMap<(PathBuf, u64, usize), FileVersion>>,
 }
 
-/// The version of a file.
+/// The version of a file, by size and modification time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileVersion {
     bytes: u64,
@@ -72,7 +72,7 @@ pub(crate) struct ReadFile {
 }
 
 impl ReadFile {
-    /// The tool for this folder. Text beyond the limit needs another call.
+    /// Creates the tool for this workspace. Text beyond the limit needs another call.
     #[must_use]
     pub(crate) fn new(workspace: Workspace, limit: OutputLimit) -> Self {
         Self { workspace, limit, seen: SeenFiles::default() }
@@ -118,7 +118,7 @@ impl ReadFile {
     }
 }
 
-/// Lines with their numbers, and how to read the next ones.
+/// Formats lines with their numbers, followed by a note on how to read the next ones.
 fn numbered(
     mut file: impl io::BufRead,
     first: u64,
@@ -134,7 +134,7 @@ fn numbered(
     let mut more = false;
     loop {
         line.clear();
-        // A line without end is read in pieces, and what is beyond the cut is skipped.
+        // A long line is read in pieces, and the part beyond the limit is skipped.
         let read = file.by_ref().take(MAX_LINE_CHARS as u64 * 4).read_until(b'\n', &mut line)?;
         if read == 0 {
             break;
@@ -191,7 +191,7 @@ fn skip_line(file: &mut impl io::BufRead) -> io::Result<()> {
     }
 }
 
-/// The entries of a folder.
+/// Lists the entries of a folder.
 fn listing(path: &Path) -> io::Result<String> {
     const MAX_ENTRIES: usize = 500;
     let mut names: Vec<String> = fs::read_dir(path)?
@@ -232,7 +232,7 @@ fn picture(
     Ok(ToolOutput { images: vec![image], ..ToolOutput::text(text) })
 }
 
-/// The type of a picture by how it begins.
+/// The media type of an image, by its first bytes.
 fn image_type(start: &[u8]) -> Option<&'static str> {
     match start {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),

@@ -1,4 +1,4 @@
-//! What is read, and what is not read again.
+//! What is read, and what is not repeated.
 
 use super::*;
 

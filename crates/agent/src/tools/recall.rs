@@ -1,5 +1,5 @@
-//! `recall`: searches the whole record of the conversation, and reads messages and artifacts unchanged. The answers are
-//! those of the recall tools that other agents call (`throughline-lcm`).
+//! `recall`: searches the whole record of the conversation, and reads messages and artifacts unchanged. The answers are those of the
+//! recall tools for other agents (`throughline-lcm`).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::output_limit::OutputLimit;
 use crate::tool::{Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 
 const NAME: &str = "recall";
-/// Bounds on one call, below those of the shared tools: the answer goes into the conversation that is being searched.
+/// The limits of one call, below those of the shared tools: the answer becomes part of the conversation that is searched.
 const MAX_HITS: usize = 20;
 const MAX_MESSAGES: u64 = 50;
 const MAX_LINES: u64 = 2_000;
@@ -46,7 +46,7 @@ enum RecallRequest {
     Artifact { id: String, range: ArtifactRange },
 }
 
-/// The tool, for one conversation.
+/// The tool for one conversation.
 pub(crate) struct Recall {
     store: Arc<dyn Store>,
     owner: Owner,
@@ -55,7 +55,7 @@ pub(crate) struct Recall {
 }
 
 impl Recall {
-    /// From the record of the conversation that a session belongs to.
+    /// Creates the tool for the conversation that a session belongs to.
     #[must_use]
     pub(crate) fn new(store: Arc<dyn Store>, owner: Owner, session: SessionId, limit: OutputLimit) -> Self {
         Self { store, owner, session, limit }
@@ -106,7 +106,7 @@ fn carry_out(
     match request {
         RecallRequest::Search(text, limit) => tools.search_within(session, text, limit),
         RecallRequest::Messages { first, count, from_char } => {
-            // The conversation may have gone on in another session since.
+            // The conversation may have continued in another session.
             let tip = tools.tip(session.as_str())?;
             tools.messages(&tip.id, first, count, from_char)
         }

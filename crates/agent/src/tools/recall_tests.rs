@@ -1,4 +1,4 @@
-//! What was said is found and read back as it was.
+//! Earlier messages are found and read unchanged.
 
 use throughline_store::{IdLength, NewArtifact, NewMessage, NewSession, Origin, SqliteStore};
 use throughline_transcript::{WireFormat, decode_message_text};

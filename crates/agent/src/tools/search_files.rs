@@ -1,4 +1,4 @@
-//! `search_files`: searches names and contents of files, without those that git ignores.
+//! `search_files`: searches names and contents of files, except those that git ignores.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,11 +20,11 @@ use crate::tool::{Effect, Extent, Proposal, Tool, ToolError, ToolFuture, ToolOut
 use crate::workspace::{FolderIdentity, PathLocation, Workspace};
 
 const NAME: &str = "search_files";
-/// A hundred lines of 300 characters are about 7,500 tokens. A model that needs more says so, up to ten times as many.
+/// The default number of results. A hundred lines of 300 characters are about 7,500 tokens; a call may request up to ten times as many.
 const DEFAULT_RESULTS: usize = 100;
 const MAX_RESULTS: usize = 1_000;
 const MAX_LINE_CHARS: usize = 300;
-/// Files that are looked at before the search is called off.
+/// The most files that are searched.
 const MAX_FILES: usize = 200_000;
 
 #[derive(Clone, Deserialize)]
@@ -41,7 +41,7 @@ struct SearchArguments {
     limit: Option<usize>,
 }
 
-/// The part of a file that is searched.
+/// What is searched: contents or names.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Target {
@@ -63,7 +63,7 @@ enum Wanted {
 }
 
 impl SearchFiles {
-    /// In this folder.
+    /// Creates the tool for this workspace.
     #[must_use]
     pub(crate) fn new(workspace: Workspace) -> Self {
         Self { workspace }
@@ -82,12 +82,12 @@ fn refused(detail: String) -> ToolError {
 }
 
 fn glob(pattern: &str) -> Result<GlobMatcher, ToolError> {
-    // `*.rs` is meant anywhere, as everybody means it.
+    // `*.rs` matches in any folder, as users expect.
     let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
     Ok(Glob::new(&anywhere).map_err(|error| refused(error.to_string()))?.compile_matcher())
 }
 
-/// The hits, one line each.
+/// Searches and returns one line per hit.
 fn search(
     arguments: &SearchArguments,
     place: &PathLocation,
@@ -102,7 +102,7 @@ fn search(
             RegexMatcherBuilder::new()
                 .line_terminator(Some(b'\n'))
                 .build(&arguments.pattern)
-                .map_err(|error| refused(format!("the pattern is no regular expression: {error}")))?,
+                .map_err(|error| refused(format!("the pattern is not a regular expression: {error}")))?,
         ),
     };
     let mut searcher =
@@ -145,7 +145,7 @@ fn search(
                     hits.push(format!("{}:{number}:{line}", relative.display()));
                     Ok(hits.len() < limit && !stop.load(Ordering::Relaxed))
                 });
-                // A file that cannot be read is not the searcher's concern.
+                // Unreadable files are skipped.
                 let _ = searcher.search_path(matcher, path, sink);
             }
         }

@@ -1,7 +1,7 @@
 //! `terminal`: runs a command in a shell, with limits of time and output, or in the background.
 //!
-//! Every command runs in a process group of its own, so that stopping it stops the processes it started. Its output is
-//! bounded while it runs: the beginning and the end are kept.
+//! Every command runs in its own process group, so that stopping it stops the processes it started. Only the beginning and the end of its
+//! output are stored while it runs.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -25,22 +25,22 @@ use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 use crate::workspace::{FolderIdentity, Workspace};
 
 const NAME: &str = "terminal";
-/// Time between the signal to stop and the signal to kill.
+/// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// Commands in the background at once.
+/// The most commands in the background.
 const MAX_BACKGROUND: usize = 16;
 
-/// What bounds commands.
+/// The limits of commands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TerminalLimits {
-    /// The default time limit of a command.
+    /// The default time limit.
     pub usual: Duration,
-    /// How long one may run at most.
+    /// The longest time limit.
     pub most: Duration,
-    /// The most output, in bytes, that is stored of a command in the foreground. Output that is too long for the model
-    /// becomes an artifact, so this is also the limit of an artifact.
+    /// The most output, in bytes, that is stored of a command in the foreground. Output that is too long for the model becomes an
+    /// artifact, so this is also the limit of an artifact.
     pub output_bytes: usize,
-    /// Bytes of output that are kept of a command in the background: it is looked at again and again.
+    /// The most output, in bytes, that is stored of a command in the background, which is read repeatedly.
     pub background_bytes: usize,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Terminal {
 #[derive(Clone, Debug)]
 struct Background {
     command: String,
-    /// The process that leads its group.
+    /// The leader of its process group.
     leader: Option<u32>,
     kept: Arc<Mutex<OutputEnds>>,
     ended: watch::Receiver<Option<String>>,
@@ -98,7 +98,7 @@ struct Background {
 }
 
 impl Terminal {
-    /// In this folder.
+    /// Creates the tool for this workspace.
     #[must_use]
     pub(crate) fn new(workspace: Workspace, limits: TerminalLimits) -> Self {
         Self { workspace, limits, background: Mutex::default() }
@@ -118,7 +118,7 @@ impl Terminal {
             _ => return refused("`command` is missing"),
         };
         if command.contains('\0') {
-            return refused("`command` holds a character that no command can hold");
+            return refused("`command` contains a NUL character");
         }
         let given = arguments.folder.as_deref().unwrap_or(".");
         let place = self.workspace.place(given).map_err(|error| failed("go to", given, &error))?;
@@ -144,7 +144,7 @@ impl Terminal {
         };
         leash.0 = if ended.is_none() { leash.0 } else { None };
         match ended {
-            // Ctrl-C may reach a command that has just been started before it reaches the task that waits for it.
+            // Ctrl-C may reach a newly started command before the task that waits for it.
             Some(Ok(End::Interrupted)) if is_cancelled_soon(cancel).await => Err(ToolError::Stopped),
             Some(Ok(end)) => {
                 let text = format!("{}[{end}]", child.output());
@@ -212,7 +212,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Nothing keeps running after the user left, and the program must not wait for tasks to stop it.
+        // Background commands must not outlive the agent, and the program must not wait for tasks to stop them.
         for one in self.background().iter().filter(|one| one.ended.borrow().is_none()) {
             one.stop.cancel();
             signal_group(one.leader, Signal::Ask);
@@ -220,13 +220,12 @@ impl Drop for Terminal {
     }
 }
 
-/// A command that runs, with what it printed so far.
+/// A running command with its output so far.
 struct RunningCommand {
     child: Child,
-    /// The process that leads its group, also once it has ended.
+    /// The leader of its process group, also after it has ended.
     leader: Option<u32>,
-    /// As long as this is open the command may run. The guard beside it waits for its end, which comes when this
-    /// program is gone, however it went.
+    /// While this is open, the command may run. A guard process waits for its end, which happens when this program ends in any way.
     lifeline: Option<ChildStdin>,
     kept: Arc<Mutex<OutputEnds>>,
     reading: tokio::task::JoinHandle<()>,
@@ -235,13 +234,13 @@ struct RunningCommand {
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
-    /// With this code.
+    /// With this exit code.
     Code(i32),
     /// By Ctrl-C.
     Interrupted,
-    /// By another signal.
+    /// By this other signal.
     Signal(String),
-    /// The end is unknown.
+    /// The end is unknown, for this reason.
     Unknown(String),
 }
 
@@ -251,7 +250,7 @@ impl fmt::Display for End {
             Self::Code(code) => write!(f, "exit code {code}"),
             Self::Interrupted => f.write_str("ended by Ctrl-C"),
             Self::Signal(signal) => write!(f, "ended by signal {signal}"),
-            Self::Unknown(error) => write!(f, "how it ended is not known: {error}"),
+            Self::Unknown(error) => write!(f, "the exit status is unknown: {error}"),
         }
     }
 }
@@ -279,14 +278,14 @@ impl End {
     }
 }
 
-/// Whether the call is cancelled within the time of a key press.
+/// Whether the call is cancelled shortly after, as after a key press.
 async fn is_cancelled_soon(cancel: &CancellationToken) -> bool {
     tokio::time::timeout(GRACE, cancel.cancelled()).await.is_ok()
 }
 
-/// Stands before every command: both streams go into one, in the order in which they came, nothing can be typed, and a
-/// guard that is no child of the shell, so that `wait` does not wait for it, ends everything when the lifeline is cut.
-/// A line on the lifeline lets it go.
+/// The lines before every command. They join both output streams in order and close the input. They start a guard, which is not a child
+/// of the shell, so that `wait` does not wait for it. The guard ends everything when the lifeline is closed; a line on the lifeline ends
+/// the guard instead.
 const BEFORE: &str = "exec 2>&1 3<&0 </dev/null; ( ( trap '' TERM INT HUP; read -r _ <&3 || \
 { kill -TERM 0; sleep 2; kill -KILL 0; } ) >/dev/null 2>&1 & ); exec 3<&-\n";
 
@@ -310,20 +309,20 @@ impl RunningCommand {
         Ok(Self { child, leader, lifeline, kept, reading })
     }
 
-    /// Waits for the end. Processes it left running continue.
+    /// Waits for the end of the command. Processes that it left running continue.
     async fn finish(&mut self) -> End {
-        // Waiting closes what can be typed, which is not there any more.
+        // Waiting also closes the input, which was already taken.
         let status = self.child.wait().await;
         if let Some(mut lifeline) = self.lifeline.take() {
-            // Where the guard is gone already, nobody listens.
+            // Fails if the guard has already ended.
             let _ = lifeline.write_all(b"\n").await;
         }
-        // Something it started may still hold the output; what is there by then is enough.
+        // A process that the command started may still hold the output open; what has arrived by now is enough.
         let _ = tokio::time::timeout(GRACE, &mut self.reading).await;
         End::of(status)
     }
 
-    /// Stops it and everything it started.
+    /// Stops the command and everything it started.
     async fn stop(&mut self) {
         self.signal(Signal::Ask);
         if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
@@ -350,7 +349,7 @@ impl RunningCommand {
     }
 }
 
-/// A command and every process it started; they are killed when this value is dropped.
+/// A command and every process it started; killed when this is dropped.
 struct ProcessGroup(Option<u32>);
 
 impl Drop for ProcessGroup {
@@ -359,7 +358,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Signals a command and everything it started.
+/// Sends a signal to a process group.
 #[cfg(unix)]
 fn signal_group(leader: Option<u32>, signal: Signal) {
     use rustix::process::{Pid, Signal as Unix, kill_process_group};
@@ -380,7 +379,7 @@ enum Signal {
     Force,
 }
 
-/// What there is at a path.
+/// The kind of file at a path.
 fn kind_of(path: &Path) -> FileKind {
     match path.metadata() {
         Ok(known) if known.is_dir() => FileKind::Folder,

@@ -1,4 +1,4 @@
-//! Commands end, one way or the other.
+//! How commands end.
 
 use super::*;
 
@@ -46,7 +46,7 @@ async fn a_flood_is_kept_within_bounds() {
     assert!(text.ends_with(&format!("{said}\n[exit code 0]")), "{text}");
 }
 
-/// Whoever runs in the background of a shell passes on to its commands that interrupts are ignored.
+/// Whether this process ignores interrupts: a shell's background job does, and its commands inherit that.
 fn interrupts_are_ignored() -> bool {
     const INTERRUPT: u64 = 1 << 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -77,7 +77,7 @@ async fn failed_commands_are_reported_to_the_person() {
 async fn a_command_does_not_outlive_the_program_however_that_ends() {
     let (folder, _tool) = terminal();
     let mut running = RunningCommand::start("sleep 300 & wait", &folder.path().to_owned(), 300).unwrap();
-    // What the kernel does for a program that was killed.
+    // This is what the kernel does when the program is killed.
     running.lifeline = None;
     assert_eq!(running.finish().await, End::Signal("15".to_owned()));
 }
@@ -142,7 +142,7 @@ async fn the_background_can_be_looked_at_and_stopped() {
     assert!(call(&tool, json!({"process": 7})).await.unwrap_err().to_string().contains("no process 7"));
 }
 
-/// Waits for a file, within reason.
+/// Waits for a file, up to a limit.
 #[cfg(unix)]
 async fn until_there(path: &std::path::Path) {
     for _ in 0..3_000 {
@@ -170,7 +170,7 @@ async fn leaving_stops_background_commands() {
 async fn caller_that_stops_waiting_leaves_nothing_running() {
     let (folder, tool) = terminal();
     let (up, stop) = (folder.path().join("up.txt"), CancellationToken::new());
-    // It does not listen when it is asked to end, and neither does what it started.
+    // Neither the command nor its child reacts to SIGTERM.
     let arguments = json!({"command": "trap '' TERM; sleep 300 & echo $! > up.tmp; mv up.tmp up.txt; wait"});
     tokio::select! {
         ended = tool.run(&arguments, &stop) => panic!("it does not end: {ended:?}"),

@@ -1,4 +1,4 @@
-//! Text files for tools: read up to a size, and replaced as a whole or not at all.
+//! Text files for tools: read up to a size limit, and replaced as a whole or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::tool::ToolError;
 
-/// Larger files are not edited.
+/// The largest file that is edited, in bytes.
 const MAX_EDITED_BYTES: u64 = 20_000_000;
 
-/// The error for the model.
+/// Formats an I/O error for the model.
 pub(crate) fn failed(what: &str, shown: &str, error: &io::Error) -> ToolError {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -20,7 +20,7 @@ pub(crate) fn failed(what: &str, shown: &str, error: &io::Error) -> ToolError {
     ToolError::Failed(format!("cannot {what} {shown}: {why}"))
 }
 
-/// The text of a file to be edited; `None` where there is none yet.
+/// Reads a text file for editing; `None` if it does not exist.
 pub(crate) fn text_of(path: &Path, shown: &str) -> Result<Option<String>, ToolError> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -28,7 +28,7 @@ pub(crate) fn text_of(path: &Path, shown: &str) -> Result<Option<String>, ToolEr
         Err(error) => return Err(failed("read", shown, &error)),
     };
     if !metadata.is_file() {
-        return Err(ToolError::Failed(format!("{shown} is no file")));
+        return Err(ToolError::Failed(format!("{shown} is not a file")));
     }
     if metadata.len() > MAX_EDITED_BYTES {
         return Err(ToolError::Failed(format!(
@@ -46,7 +46,7 @@ pub(crate) fn text_of(path: &Path, shown: &str) -> Result<Option<String>, ToolEr
     }
 }
 
-/// Replaces a file, or creates it with its folders.
+/// Replaces a file, or creates it and its folders.
 pub(crate) fn replace(path: &Path, shown: &str, text: &str) -> Result<(), ToolError> {
     let write = || -> io::Result<()> {
         let folder = path.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
@@ -64,7 +64,7 @@ pub(crate) fn replace(path: &Path, shown: &str, text: &str) -> Result<(), ToolEr
     write().map_err(|error| failed("write", shown, &error))
 }
 
-/// Temporary files are private; a file that a person asked for is like any other.
+/// Temporary files are private; the resulting file gets the usual permissions.
 #[cfg(unix)]
 fn set_usual_permissions(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;

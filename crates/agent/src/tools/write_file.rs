@@ -1,4 +1,4 @@
-//! `write_file`: writes a whole file, new or replacing an old one.
+//! `write_file`: writes a whole file, new or in place of an old one.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub(crate) struct WriteFile {
 }
 
 impl WriteFile {
-    /// In this folder.
+    /// Creates the tool for this workspace.
     #[must_use]
     pub(crate) fn new(workspace: Workspace) -> Self {
         Self { workspace }

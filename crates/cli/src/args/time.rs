@@ -10,12 +10,12 @@ use throughline_store::Millis;
 const MINUTE_MS: Millis = 60_000;
 const HOUR_MS: Millis = 60 * MINUTE_MS;
 const DAY_MS: Millis = 24 * HOUR_MS;
-/// From here on a date says more than a number of days.
+/// The age in days from which a date is shown instead of a number of days.
 const MAX_DAYS_AGO: Millis = 14;
-/// Longest time back that makes sense: about three hundred years.
+/// The longest accepted duration, about three hundred years.
 const MAX_BACK_DAYS: f64 = 110_000.0;
 
-/// The time, and the zone in which it is shown.
+/// The current time with the time zone in which times are shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Now {
     pub(crate) ms: Millis,
@@ -23,7 +23,7 @@ pub(crate) struct Now {
 }
 
 impl Now {
-    /// How long ago something was, or its date when that was long ago or has not come yet.
+    /// The age of a time in words; a date if it is long ago or in the future.
     pub(crate) fn ago(&self, then: Millis) -> String {
         let elapsed = self.ms.saturating_sub(then);
         match elapsed {
@@ -37,37 +37,37 @@ impl Now {
         }
     }
 
-    /// A local date.
+    /// The local date.
     pub(crate) fn date(&self, then: Millis) -> String {
         self.local(then).strftime("%Y-%m-%d").to_string()
     }
 
-    /// A local date with the time of day.
+    /// The local date with the time of day.
     pub(crate) fn date_time(&self, then: Millis) -> String {
         self.local(then).strftime("%Y-%m-%d %H:%M").to_string()
     }
 
-    /// Now, as part of the name of a file.
+    /// The current time in a form for file names.
     pub(crate) fn stamp(&self) -> String {
         self.local(self.ms).strftime("%Y%m%d_%H%M%S").to_string()
     }
 
-    /// A local time of day with seconds.
+    /// The local time of day with seconds.
     pub(crate) fn time_of_day(&self, then: Millis) -> String {
         self.local(then).strftime("%H:%M:%S").to_string()
     }
 
-    /// Minutes the local clock is ahead of UTC.
+    /// The offset of the local time zone from UTC in minutes.
     pub(crate) fn offset_minutes(&self) -> i32 {
         self.zone.to_offset(timestamp(self.ms)).seconds() / 60
     }
 
-    /// The local date so many days before today.
+    /// The local date `days` days before today.
     pub(crate) fn day_before(&self, days: u32) -> Date {
         self.today().saturating_sub(i64::from(days).days())
     }
 
-    /// When a local day begins.
+    /// The first millisecond of a local day.
     pub(crate) fn start_of(&self, day: Date) -> Millis {
         self.moment(day.to_datetime(Time::midnight()))
     }
@@ -81,7 +81,7 @@ impl Now {
     }
 
     fn moment(&self, local: DateTime) -> Millis {
-        // A time that the clocks skip is moved, one that comes twice is the first.
+        // A time that the clocks skip is shifted; of a time that occurs twice, the first counts.
         self.zone.to_timestamp(local).map_or(Millis::MAX, Timestamp::as_millisecond)
     }
 }
@@ -90,26 +90,26 @@ fn timestamp(ms: Millis) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap_or(if ms < 0 { Timestamp::MIN } else { Timestamp::MAX })
 }
 
-/// A time as it was typed.
+/// A time as the user typed it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TimeArg {
-    /// So long before now.
+    /// A duration before now.
     Ago {
-        /// In milliseconds.
+        /// Milliseconds.
         ms: Millis,
     },
-    /// A local day, so many days before today.
+    /// The local day this many days before today.
     DaysBefore(u32),
     /// A local day.
     Day(Date),
     /// A local time of a day.
     Local(DateTime),
-    /// A time anywhere.
+    /// A time in UTC, independent of the time zone.
     Exact(Timestamp),
 }
 
 impl TimeArg {
-    /// The first millisecond of it.
+    /// The first millisecond of the time.
     pub(crate) fn start(self, now: &Now) -> Millis {
         match self {
             Self::Ago { ms } => now.ms.saturating_sub(ms),
@@ -120,7 +120,7 @@ impl TimeArg {
         }
     }
 
-    /// The first millisecond after it: a day counts to its end.
+    /// The first millisecond after the time; for a day, after its end.
     pub(crate) fn end(self, now: &Now) -> Millis {
         match self {
             Self::DaysBefore(days) => now.start_of(now.day_before(days).saturating_add(1.day())),
@@ -130,7 +130,7 @@ impl TimeArg {
     }
 }
 
-/// Reads `7d`, `12h`, `30min`, `2w`, `today`, `yesterday`, a date, a date with a time, or an exact time.
+/// Parses `7d`, `12h`, `30min`, `2w`, `today`, `yesterday`, a date, a date with a time, or an exact time.
 pub(crate) fn parse_time(typed: &str) -> Result<TimeArg, String> {
     let text = typed.trim();
     let lower = text.to_ascii_lowercase();
@@ -142,7 +142,7 @@ pub(crate) fn parse_time(typed: &str) -> Result<TimeArg, String> {
     if let Some(ms) = duration_ms(&lower) {
         return Ok(TimeArg::Ago { ms });
     }
-    // A date alone first: the parser of date and time would take it for midnight.
+    // Dates are tried first, because the parser for date and time would accept them as midnight.
     let looks_like_date = text.len() == "2026-11-15".len();
     if looks_like_date && let Ok(day) = text.parse::<Date>() {
         return Ok(TimeArg::Day(day));
@@ -157,7 +157,7 @@ pub(crate) fn parse_time(typed: &str) -> Result<TimeArg, String> {
         .to_owned())
 }
 
-/// A number and a unit.
+/// Parses a number with a unit.
 pub(crate) fn duration_ms(text: &str) -> Option<Millis> {
     let digits_end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at_checked(digits_end)?;

@@ -1,8 +1,8 @@
-//! Tests of times in words.
+//! Times as people read and type them.
 
 use super::*;
 
-/// Sunday, 15 November 2026, 12:00 UTC, told in a place two hours ahead.
+/// Sunday, 15 November 2026, 12:00 UTC, in a time zone two hours ahead.
 fn now() -> Now {
     let zone = TimeZone::fixed(jiff::tz::offset(2));
     Now { ms: "2026-11-15T12:00:00Z".parse::<Timestamp>().unwrap().as_millisecond(), zone }

@@ -30,7 +30,7 @@ pub(crate) struct TranscriptArgs {
 }
 
 impl TranscriptArgs {
-    /// The choices in the words of the reader.
+    /// Returns the arguments as options of the decoder.
     pub(crate) fn decode_options(&self) -> DecodeOptions {
         DecodeOptions {
             wire_format: self

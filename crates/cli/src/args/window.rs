@@ -18,10 +18,10 @@ pub(crate) struct WindowArgs {
     pub(crate) max_output_tokens: Option<u64>,
 }
 
-/// Largest number of tokens that makes sense anywhere; the settings have the same bound.
+/// The largest accepted number of tokens; settings have the same limit.
 const MAX_TOKENS: u64 = 100_000_000;
 
-/// Reads `200000`, `200_000`, `200,000`, `200k` and `1.5m`.
+/// Parses `200000`, `200_000`, `200,000`, `200k` and `1.5m`.
 pub(crate) fn parse_tokens(typed: &str) -> Result<u64, String> {
     let wanted =
         || format!("expected a number of tokens between 1 and {MAX_TOKENS}, such as 200000, 200k or 1m");

@@ -1,4 +1,4 @@
-//! Tests of token counts as people type them.
+//! Token counts as people type them.
 
 use super::parse_tokens;
 

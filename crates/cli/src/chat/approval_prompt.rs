@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthChar as _;
 use super::highlight::diff_style;
 use crate::ui::text::{counted, on_one_line, shorten};
 
-/// The answer that a person typed. Enter alone means no; `None` means that the question is repeated.
+/// Parses the user's answer. Enter alone means no. `None` means that the question must be repeated.
 pub(super) fn answer_of(typed: &str, for_session: bool) -> Option<Answer> {
     match typed.trim().to_lowercase().as_str() {
         "y" | "yes" => Some(Answer::Once),
@@ -26,21 +26,20 @@ pub(super) fn not_an_answer(typed: &str, for_session: bool) -> String {
     )
 }
 
-/// Before every line of what will happen, and before the rest of a line that is longer than the screen is wide. Nothing of
-/// that can be taken for words of the program: those begin otherwise.
+/// Marks before every line of a tool's effect, and before the continuation of a line that is wider than the screen. Lines of the program
+/// begin differently, so no effect can imitate them.
 const LINE: &str = "  │ ";
 const GOES_ON: &str = "  ┊ ";
 const MARK_COLUMNS: usize = 4;
-/// Fewer columns than this are not worth breaking lines for.
+/// The smallest width at which lines are broken.
 const LEAST_COLUMNS: usize = 8;
-/// More rows than this may be out of sight when the question is read.
+/// The number of rows from which the beginning may have scrolled out of sight when the user reads the question.
 const MANY_ROWS: usize = 30;
 const TAB_COLUMNS: usize = 8;
 
-/// A question as a person reads it: what exactly will happen, all of it, and what is dangerous about it. Its texts hold
-/// nothing that a terminal acts on.
+/// Formats a question: the complete effect, and its dangers. All text is free of characters that control a terminal.
 pub(super) fn question_words(question: &Question, terminal_columns: usize) -> String {
-    // Some terminals break a line before its last column.
+    // Some terminals wrap before the last column.
     let width = terminal_columns.saturating_sub(MARK_COLUMNS + 1).max(LEAST_COLUMNS);
     let mut out = String::new();
     for (at, row) in rows(&question.title, width).into_iter().enumerate() {
@@ -66,7 +65,7 @@ pub(super) fn question_words(question: &Question, terminal_columns: usize) -> St
     out
 }
 
-/// A line in rows of at most so many columns, every character in one of them.
+/// Splits a line into rows of at most `width` columns, without losing a character.
 fn rows(line: &str, width: usize) -> Vec<&str> {
     let mut rows = Vec::new();
     let (mut start, mut used) = (0, 0);

@@ -1,4 +1,4 @@
-//! What a person is shown before they allow something is exactly what will be done.
+//! The approval question shows exactly what will happen.
 
 use proptest::prelude::*;
 use throughline_agent::{ApprovalMode, Approvals, Effect, Judgement, Proposal};
@@ -19,7 +19,7 @@ fn question_about(command: &str) -> Question {
     }
 }
 
-/// The command as a person who takes every row for what it says would type it.
+/// Reads the command back from the rows of a question.
 fn command_shown(words: &str) -> String {
     let plain = anstream::adapter::strip_str(words).to_string();
     let mut lines: Vec<String> = Vec::new();
@@ -30,7 +30,7 @@ fn command_shown(words: &str) -> String {
             last.push_str(text);
         }
     }
-    // The first line says where.
+    // The first line names the folder.
     let shown = lines.get(1..).unwrap_or_default().join("\n");
     let escaped = regex::Regex::new(r"\\x([0-9a-f]{2})|\\u\{([0-9a-f]+)\}").unwrap();
     escaped

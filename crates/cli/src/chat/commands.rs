@@ -21,14 +21,14 @@ use crate::model_client::model_problem;
 use crate::record::refused;
 use crate::ui::text::{columns, counted, labelled, printable, wrap};
 
-/// Whether the conversation goes on.
+/// Whether the chat continues after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AfterCommand {
     GoOn,
     Leave,
 }
 
-/// Carries out a command.
+/// Runs a slash command.
 pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Result<AfterCommand, CliError> {
     let id = repl.agent.session().id().to_string();
     match name {
@@ -69,7 +69,7 @@ pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Re
         "export" => export(repl, &id, arguments)?,
         "new" => {
             let old = repl.change(None).await?;
-            // One in which nothing was said is gone already.
+            // A conversation without messages was already deleted.
             if !old.session().messages().is_empty() {
                 old.end(EndReason::NEW).await.map_err(failure_of)?;
             }
@@ -103,12 +103,12 @@ pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Re
     Ok(AfterCommand::GoOn)
 }
 
-/// A command of the program and its arguments.
+/// Returns the arguments of a command of the program.
 fn with_flags<'a>(command: &'a str, arguments: &'a str) -> Vec<&'a str> {
     std::iter::once(command).chain(arguments.split_whitespace()).collect()
 }
 
-/// `/insights 7 --top 20` as the program understands it: a bare word is how many days.
+/// Translates the arguments of `/insights 7 --top 20`: a bare number is the number of days.
 fn insights_words(arguments: &str) -> Vec<&str> {
     let mut words = vec!["insights"];
     for word in arguments.split_whitespace() {
@@ -121,13 +121,13 @@ fn insights_words(arguments: &str) -> Vec<&str> {
     words
 }
 
-/// `/search WORDS --limit 50` as the program understands it: the words are one text, flags stand behind them.
+/// Translates the arguments of `/search WORDS --limit 50`: the words are one argument, flags follow.
 fn search_words(arguments: &str) -> Vec<&str> {
     let (words, flags) = arguments.find(" --").map_or((arguments, ""), |at| arguments.split_at(at));
     ["search", words.trim()].into_iter().chain(flags.split_whitespace()).collect()
 }
 
-/// The state of the conversation in a few lines.
+/// Formats the state of the conversation in a few lines.
 fn state_lines(repl: &Repl, width: usize) -> Result<String, CliError> {
     let redactor = repl.setup.settings.security.redact_secrets.then(Redactor::new);
     let (store, owner) = (&repl.setup.store, &repl.setup.owner);
@@ -136,7 +136,7 @@ fn state_lines(repl: &Repl, width: usize) -> Result<String, CliError> {
     Ok(summary_lines(&state.map_err(refused)?, width))
 }
 
-/// Shows what the model sees in place of what was compacted.
+/// Prints the summary that the model sees in place of compacted messages.
 fn summary(repl: &Repl) -> Result<(), CliError> {
     let (store, owner) = (&repl.setup.store, &repl.setup.owner);
     let items = store.view_items(owner, repl.agent.session().id()).map_err(refused)?;
@@ -165,17 +165,17 @@ fn summary(repl: &Repl) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Carries out a command of the program.
+/// Runs a command of the program.
 fn run(repl: &Repl, words: &[&str]) -> Result<(), CliError> {
     run_in(&repl.setup.app, repl, words)
 }
 
-/// Carries out a command of the program with the model and the window of this conversation, wherever they were set.
+/// Runs a command of the program with the model and the window of this conversation.
 fn run_here(repl: &Repl, words: &[&str]) -> Result<(), CliError> {
     run_in(&repl.setup.app.with_session(Some(repl.active_session())), repl, words)
 }
 
-/// Writes the conversation to a file; overwrites an existing one only with `--force`.
+/// Exports the conversation to a file. Overwrites an existing file only with `--force`.
 fn export(repl: &Repl, id: &str, arguments: &str) -> Result<(), CliError> {
     let forced = arguments.strip_prefix("--force").filter(|rest| rest.starts_with(' '));
     let named = forced.unwrap_or(arguments).trim();
@@ -194,7 +194,7 @@ fn export(repl: &Repl, id: &str, arguments: &str) -> Result<(), CliError> {
 
 fn run_in(app: &App, repl: &Repl, words: &[&str]) -> Result<(), CliError> {
     repl.screen.rest();
-    // Some of them wait for the network in a way of their own.
+    // Some commands block on the network by themselves.
     let app = app.resized().within_chat();
     tokio::task::block_in_place(|| (repl.setup.run_command)(&app, words))
 }
@@ -230,14 +230,14 @@ async fn compress(repl: &mut Repl, arguments: &str) -> Result<(), CliError> {
     };
     repl.screen.rest();
     match result {
-        // Events have shown the result already.
+        // Events have already shown the result.
         Some(CompactionResult::Completed(_)) => {
             repl.warn_of_fading();
             repl.show_status();
         }
         Some(_) => {}
         None => {
-            repl.screen.note("stopped; the conversation is as it was");
+            repl.screen.note("stopped; the conversation is unchanged");
             repl.take_queue_back("you stopped it");
         }
     }
@@ -251,10 +251,10 @@ fn rename(repl: &Repl, title: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Time that an endpoint has to list its models.
+/// How long an endpoint may take to list its models.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A model that cannot take over, and what becomes of the conversation.
+/// The error if a model cannot be switched to, with the model that stays in use.
 fn stays(repl: &Repl, failure: CliError, name: &str) -> CliError {
     let model = printable(&repl.connected.at.model);
     failure

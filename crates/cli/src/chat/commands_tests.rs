@@ -1,4 +1,4 @@
-//! Help names every command, at any width.
+//! The help lists every command, at any width.
 
 use clap::Parser as _;
 

@@ -15,13 +15,13 @@ use crate::ui::figures::bar;
 use crate::ui::gauge::{Gauge, gauge_lines};
 use crate::ui::text::{percent, shorten, thousands};
 
-/// Largest messages that are named.
+/// The number of largest messages that are listed.
 const LARGEST: usize = 5;
 const BAR_CELLS: usize = 20;
-/// Columns of the widest name of a row.
+/// The widest label of a row, in columns.
 const NAME_COLUMNS: usize = 22;
 
-/// The whole page.
+/// Formats the page.
 pub(super) fn render(agent: &Agent, width: usize) -> String {
     let session = agent.session();
     let pressure = session.pressure();
@@ -88,7 +88,7 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
     out
 }
 
-/// Counts parts in the unit of the total that everything else shows, as `inspect` and `usage` do.
+/// Returns a counter scaled to the unit of the total, as `inspect` and `usage` do.
 fn counter(agent: &Agent) -> TokenCounter {
     let session = agent.session();
     let model = TokenModel::for_model(&session.model().model, session.wire_format());
@@ -99,7 +99,7 @@ fn counter(agent: &Agent) -> TokenCounter {
     counter.corrected(session.pressure().tokens, fixed.saturating_add(messages))
 }
 
-/// The threshold in force where it is not the configured one, and why.
+/// Explains the threshold in force, if it differs from the configured one.
 fn threshold_words(limits: &EngineLimits) -> Option<String> {
     let (configured, in_force) = (limits.threshold_configured_tokens, limits.threshold_tokens);
     let why = match in_force.cmp(&configured) {
@@ -125,7 +125,7 @@ fn distance_words(pressure: Pressure, hard_limit_tokens: u64) -> String {
     }
 }
 
-/// All parts of the prompt between these tags.
+/// Returns all parts of the prompt between these tags.
 fn section(prompt: &str, tag: &str) -> String {
     let (open, close) = (format!("<{tag} "), format!("</{tag}>"));
     let mut found = String::new();

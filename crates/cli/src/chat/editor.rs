@@ -1,4 +1,4 @@
-//! The input line: history, completion of commands, files and sessions, several lines, paste.
+//! The input line: history, completion of commands, files and sessions, multi-line input, paste.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -20,34 +20,34 @@ use super::screen::Printer;
 use super::slash::COMMANDS;
 use crate::error::{CliError, Exit};
 
-/// Lines that are remembered.
+/// The most lines in the history.
 const HISTORY_LINES: usize = 2_000;
-/// Entries of a folder that are offered.
+/// The most entries of a folder that are offered as completions.
 const MAX_OFFERED: usize = 200;
 pub(super) const PROMPT: &str = "› ";
 
-/// What a person did.
+/// The result of reading a line.
 pub(super) enum EditorEvent {
-    /// Typed something.
+    /// The user entered text.
     Text(String),
-    /// Ctrl-C on a line with text: the line was cleared.
+    /// The user pressed Ctrl-C on a line with text, which cleared it.
     Cleared,
-    /// Pressed Ctrl-C on an empty line.
+    /// The user pressed Ctrl-C on an empty line.
     Interrupted,
-    /// Is gone.
+    /// The input ended.
     End,
 }
 
-/// The line at the bottom.
+/// The input line.
 pub(super) struct LineEditor {
     editor: Editor<ChatHelper, FileHistory>,
     history: PathBuf,
     colour: bool,
-    /// Whether anything was typed since the line was offered.
+    /// Whether the user has typed since the prompt was shown.
     typed: Arc<AtomicBool>,
 }
 
-/// What the line helps with.
+/// Completion and hints for the input line.
 pub(super) struct ChatHelper {
     folder: PathBuf,
     sessions: Vec<String>,
@@ -72,7 +72,7 @@ fn unusable(error: &ReadlineError) -> CliError {
 }
 
 impl LineEditor {
-    /// A line with the history of this file, completing files of this folder.
+    /// Creates an input line with the history in a file and completion of files in `folder`.
     pub(super) fn new(history: &Path, folder: &Path, colour: bool) -> Result<Self, CliError> {
         let config = config(colour).map_err(|error| unusable(&error))?;
         let mut editor: Editor<ChatHelper, FileHistory> =
@@ -85,25 +85,25 @@ impl LineEditor {
             typed: Arc::clone(&typed),
         }));
         editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
-        // A history that is not there yet, or cannot be read, is no reason not to talk.
+        // A missing or unreadable history is not an error.
         let _ = editor.load_history(history);
         Ok(Self { editor, history: history.to_owned(), colour, typed })
     }
 
-    /// Sessions that can be named.
+    /// Sets the sessions that are offered as completions.
     pub(super) fn offer_sessions(&mut self, sessions: Vec<String>) {
         if let Some(helper) = self.editor.helper_mut() {
             helper.sessions = sessions;
         }
     }
 
-    /// What writes above the line while it is typed, where the terminal can do that.
+    /// Returns a printer that writes above the line while the user types, if the terminal supports it.
     pub(super) fn printer(&mut self) -> Option<Printer> {
         let printer = self.editor.create_external_printer().ok()?;
         Some(Box::new(printer))
     }
 
-    /// Waits for a person, who has typed this already.
+    /// Reads a line that initially contains `before`.
     pub(super) fn read(&mut self, before: &str) -> Result<EditorEvent, CliError> {
         self.typed.store(!before.is_empty(), Ordering::Relaxed);
         let styled = if self.colour { PROMPT.cyan().bold().to_string() } else { PROMPT.to_owned() };
@@ -122,22 +122,22 @@ impl LineEditor {
 }
 
 impl LineEditor {
-    /// Keeps a text in the history.
+    /// Adds a text to the history.
     pub(super) fn remember(&mut self, text: &str) {
         if !text.trim().is_empty() {
-            // A history that cannot be written is no reason not to talk.
+            // A failed write of the history is ignored.
             let _ = self.editor.add_history_entry(text);
             let _ = self.editor.append_history(&self.history);
         }
     }
 }
 
-/// A backslash at the end of a line continues it and is no part of it.
+/// Removes the backslashes that continue a line.
 fn joined(text: &str) -> String {
     text.replace("\\\n", "\n")
 }
 
-/// What a person answers to a question, typed on one line; `None` when they press Ctrl-C or are gone.
+/// Reads a one-line answer to a question; `None` after Ctrl-C or at the end of the input.
 pub(super) fn ask_line(prompt: &str) -> Option<String> {
     let config = config(false).ok()?;
     let mut editor: Editor<(), rustyline::history::MemHistory> =
@@ -151,7 +151,7 @@ impl Hinter for ChatHelper {
     type Hint = String;
 
     fn hint(&self, line: &str, pos: usize, _context: &rustyline::Context<'_>) -> Option<String> {
-        // Asked with every change of the line.
+        // The library calls this after every change of the line.
         if !line.is_empty() {
             self.typed.store(true, Ordering::Relaxed);
         }
@@ -195,7 +195,7 @@ impl Completer for ChatHelper {
 }
 
 impl ChatHelper {
-    /// Completions for the end of a line: commands, sessions or files.
+    /// Returns completions for the end of a line: commands, sessions or files.
     fn offers(&self, before: &str) -> (usize, Vec<Pair>) {
         if let Some(name) = before.strip_prefix('/')
             && !name.contains([' ', '/'])

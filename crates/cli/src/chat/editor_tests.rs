@@ -1,4 +1,4 @@
-//! What is offered where.
+//! Completions of the input line.
 
 use super::*;
 

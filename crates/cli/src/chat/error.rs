@@ -6,7 +6,7 @@ use throughline_provider::ProviderError;
 use crate::error::{CliError, Exit};
 use crate::record::refused;
 
-/// A failed call as a failure of the program.
+/// Converts a failed call into an error of the command line.
 pub(super) fn failure_of(error: SessionError) -> CliError {
     match error {
         SessionError::Record(error) => refused(error),
@@ -16,7 +16,7 @@ pub(super) fn failure_of(error: SessionError) -> CliError {
                 .hint("close it there first, or start a new one here")
         }
         SessionError::Exhausted(gave_up) => {
-            // What is wrong and what mends it come first, then the provider's own words.
+            // The kind of error and its remedy come first, then the provider's message.
             let bare = ProviderError { words: String::new(), ..gave_up.trouble.clone() };
             let failure = CliError::new(Exit::Unanswered, format!("{bare}: {}", gave_up.advice_words()));
             let failure = match gave_up.trouble.words.as_str() {

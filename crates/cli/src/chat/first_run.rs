@@ -14,26 +14,26 @@ use crate::error::{CliError, Exit};
 use crate::model_client::{client, not_configured, refused};
 use crate::ui::text::{counted, on_one_line, shorten};
 
-/// A server that does not run refuses at once; one that does may be busy with a model.
+/// The timeout for local servers. One that is not running refuses at once; one that is may be busy with a model.
 const PROBE: Duration = Duration::from_secs(4);
-/// Models that are listed to choose from.
+/// The most models that are listed.
 const MAX_LISTED: usize = 20;
-/// Who may have a key in the environment, the most usual first.
+/// Providers whose keys are looked for in the environment, the most common first.
 const WITH_KEYS: [EndpointKind; 4] =
     [EndpointKind::Anthropic, EndpointKind::OpenAi, EndpointKind::OpenRouter, EndpointKind::OpenAiCodex];
-/// Who may answer on this machine.
+/// Servers that are looked for on this machine.
 const ON_THIS_MACHINE: [EndpointKind; 3] =
     [EndpointKind::Ollama, EndpointKind::LlamaCpp, EndpointKind::LmStudio];
 
-/// Somebody who could serve a model.
+/// A provider or local server that could serve a model.
 struct ProviderCandidate {
     endpoint: Endpoint,
-    /// Its models, where it was asked: a provider that bills is asked only when it is chosen.
+    /// Its models, if they were requested. A provider that charges is called only after it was chosen.
     models: Option<Vec<ListedModel>>,
 }
 
 impl ProviderCandidate {
-    /// In one line for a person.
+    /// Describes the candidate in one line.
     fn words(&self) -> String {
         let Self { endpoint, models } = self;
         match (&endpoint.key_source, models) {
@@ -48,7 +48,7 @@ impl ProviderCandidate {
     }
 }
 
-/// The wish, made whole: a model that somebody serves. Asks the person where they can be asked.
+/// Completes a model specification with an endpoint and a model. Asks the user if that is possible.
 pub(super) async fn complete(
     setup: &ChatSetup,
     wish: ModelSpec,
@@ -57,7 +57,7 @@ pub(super) async fn complete(
     let is_named = !wish.model.trim().is_empty();
     let is_open = wish.base_url.trim().is_empty() && matches!(wish.provider.trim(), "" | "auto");
     match setup.endpoint(&wish) {
-        // The name and the keys have decided where it is.
+        // The name and the available keys determine the endpoint.
         Ok(_) if is_named && is_open => Ok(wish),
         Ok(endpoint) if is_named => named_model::placed(setup, wish, &endpoint, naming).await,
         Ok(endpoint) if !is_open => {
@@ -71,7 +71,7 @@ pub(super) async fn complete(
     }
 }
 
-/// No setting names a model: finds the endpoints that can be used, lists them and lets the user choose.
+/// Finds usable endpoints, lists them and lets the user choose; for settings that name no model.
 async fn discover(setup: &ChatSetup, wish: ModelSpec) -> Result<ModelSpec, CliError> {
     let found = find_providers(setup).await;
     if found.is_empty() {
@@ -93,7 +93,7 @@ async fn discover(setup: &ChatSetup, wish: ModelSpec) -> Result<ModelSpec, CliEr
     Ok(ModelSpec { provider: provider.to_owned(), model: name, ..wish })
 }
 
-/// Everybody who could serve a model: by a key in the environment, or because they answer on this machine.
+/// Returns the providers with a key in the environment, and the servers that answer on this machine.
 async fn find_providers(setup: &ChatSetup) -> Vec<ProviderCandidate> {
     let endpoint = |kind: EndpointKind| {
         let wish = ModelSpec { provider: kind.name().to_owned(), ..setup.wish(None) };
@@ -115,7 +115,7 @@ async fn find_providers(setup: &ChatSetup) -> Vec<ProviderCandidate> {
     found
 }
 
-/// The error if there is neither a key nor a server: what was searched, and every way to begin.
+/// The error if there is neither a key nor a server: lists where it searched, and the ways to start.
 fn no_provider(setup: &ChatSetup) -> CliError {
     let keys: Vec<&str> = WITH_KEYS.iter().filter_map(|kind| kind.usual_key_variable()).collect();
     let places = ON_THIS_MACHINE.iter().filter_map(|kind| {
@@ -132,7 +132,7 @@ fn no_provider(setup: &ChatSetup) -> CliError {
         .hint("without any model: throughline --help lists what works offline")
 }
 
-/// A model was named that nobody is known to have: another is not taken in its place.
+/// The error if no endpoint is known to have the named model. No other model is used instead.
 fn no_provider_has(named: &str, found: &[ProviderCandidate]) -> CliError {
     let named = on_one_line(named);
     let failure = CliError::new(Exit::BadConfig, format!("no known provider has the model `{named}`"));
@@ -148,7 +148,7 @@ fn no_provider_has(named: &str, found: &[ProviderCandidate]) -> CliError {
     hints.fold(failure, CliError::hint)
 }
 
-/// One of those that were found: the only one, or the one a person names.
+/// Returns the only candidate, or the one that the user chooses.
 fn choose<'a>(setup: &ChatSetup, found: &'a [ProviderCandidate]) -> Result<&'a ProviderCandidate, CliError> {
     if let [only] = found {
         return Ok(only);
@@ -177,8 +177,7 @@ fn choose<'a>(setup: &ChatSetup, found: &'a [ProviderCandidate]) -> Result<&'a P
     picked.and_then(|at| found.get(at)).ok_or_else(unnamed)
 }
 
-/// The choice of a person, by number or by name; the question is repeated until the answer is valid. `None` for an
-/// empty line.
+/// Asks the user to choose by number or by name, until the answer is valid. `None` for an empty line.
 fn pick(
     setup: &ChatSetup,
     mut question: String,
@@ -200,7 +199,7 @@ fn pick(
     }
 }
 
-/// One of the models of the endpoint that was chosen: the only one, or the one the user names.
+/// Returns the only model of the chosen endpoint, or the one that the user chooses.
 async fn choose_model(setup: &ChatSetup, chosen: &ProviderCandidate) -> Result<String, CliError> {
     let ProviderCandidate { endpoint, models } = chosen;
     let listed = match models {
@@ -241,7 +240,7 @@ async fn choose_model(setup: &ChatSetup, chosen: &ProviderCandidate) -> Result<S
     chosen.map(|model| model.id.clone()).ok_or_else(unnamed)
 }
 
-/// Writes settings if the person wants them kept.
+/// Saves settings if the user agrees.
 fn save(setup: &ChatSetup, settings: &[(&str, &str)]) -> Result<(), CliError> {
     if !setup.app.can_ask {
         return Ok(());

@@ -3,14 +3,14 @@
 
 use owo_colors::OwoColorize as _;
 
-/// Words that many languages share.
+/// Keywords that many languages share.
 const WORDS: &str = " as async await break case catch class const continue def defer del do elif else end enum except export \
 extends extern finally fn for from func function go if impl import in interface is lambda let loop match mod module move mut \
 new nil none not null or package pass pub public private raise return select self static struct super switch then this throw \
 trait true false try type typeof undefined union unless until unsafe use using var void where while with yield echo fi done \
 esac local and SELECT FROM WHERE INSERT INTO VALUES UPDATE SET DELETE CREATE TABLE JOIN ON ORDER BY GROUP LIMIT None True False ";
 
-/// How lines of comment begin in a language.
+/// The prefixes of comment lines in a language.
 fn comment_marks(language: &str) -> &'static [&'static str] {
     match language {
         "python" | "py" | "sh" | "bash" | "zsh" | "shell" | "console" | "ruby" | "rb" | "yaml" | "yml"
@@ -23,7 +23,7 @@ fn comment_marks(language: &str) -> &'static [&'static str] {
     }
 }
 
-/// A line of code with colours. Differences are shown as such.
+/// Colours a line of code. Lines of a diff are coloured as such.
 pub(super) fn highlight(line: &str, language: &str) -> String {
     if matches!(language, "diff" | "patch") {
         return diff_line(line);
@@ -59,12 +59,12 @@ pub(super) fn highlight(line: &str, language: &str) -> String {
     out
 }
 
-/// A line of a difference.
+/// Colours a line of a diff.
 pub(super) fn diff_line(line: &str) -> String {
     diff_style(line).of(line)
 }
 
-/// How a line of a difference looks, for those who write it in several rows.
+/// The style of a diff line, for callers that write it in several rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DiffStyle {
     Name,
@@ -86,7 +86,7 @@ impl DiffStyle {
     }
 }
 
-/// How a line of a difference looks.
+/// The style of a diff line.
 pub(super) fn diff_style(line: &str) -> DiffStyle {
     if line.starts_with("+++") || line.starts_with("---") {
         DiffStyle::Name
@@ -105,7 +105,7 @@ fn len_while(text: &str, fits: impl Fn(char) -> bool) -> usize {
     text.char_indices().find(|(_, c)| !fits(*c)).map_or(text.len(), |(at, _)| at)
 }
 
-/// Up to the closing quote; an apostrophe that closes nothing is just itself.
+/// The length of a string up to its closing quote. An unclosed apostrophe counts as one character.
 fn string_len(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

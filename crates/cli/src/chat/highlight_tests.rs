@@ -1,4 +1,4 @@
-//! Colours change nothing of the text.
+//! Highlighting changes colours only, never text.
 
 use super::*;
 

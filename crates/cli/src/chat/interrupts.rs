@@ -1,23 +1,23 @@
-//! Ctrl-C while something runs, as a key or as a signal. The listener runs from the start, so that no Ctrl-C is lost between
-//! two operations.
+//! Ctrl-C while something runs, as a key or as a signal. The listener runs from the start, so that no Ctrl-C is lost between two
+//! operations.
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// The tasks that wait for Ctrl-C.
+/// The receiver of Ctrl-C.
 pub(super) struct Interrupts {
     receiver: UnboundedReceiver<usize>,
     sender: UnboundedSender<usize>,
 }
 
 impl Interrupts {
-    /// Begins to listen. Within a runtime.
+    /// Starts to listen. Must be called inside a Tokio runtime.
     pub(super) fn listen() -> Self {
         let (sender, receiver) = unbounded_channel();
         begin(sender.clone());
         Self { receiver, sender }
     }
 
-    /// Receives Ctrl-C from the reader of keys.
+    /// A sender for Ctrl-C that was read as a key.
     pub(super) fn sender(&self) -> UnboundedSender<usize> {
         self.sender.clone()
     }
@@ -31,11 +31,11 @@ impl Interrupts {
         any
     }
 
-    /// Waits for the next; how many came together.
+    /// Waits for the next Ctrl-C; returns how many arrived together.
     pub(super) async fn next(&mut self) -> usize {
         match self.receiver.recv().await {
             Some(count) => count,
-            // Where nothing can be listened for, nothing ever comes.
+            // If signals cannot be received, none ever arrives.
             None => std::future::pending().await,
         }
     }
@@ -44,7 +44,7 @@ impl Interrupts {
 #[cfg(unix)]
 fn begin(sender: UnboundedSender<usize>) {
     use tokio::signal::unix::{SignalKind, signal};
-    // Installed before anything else runs; afterwards the program is not ended by it.
+    // Installed before anything else runs; from then on Ctrl-C does not end the program.
     let Ok(mut signals) = signal(SignalKind::interrupt()) else { return };
     tokio::spawn(async move { while signals.recv().await.is_some() && sender.send(1).is_ok() {} });
 }

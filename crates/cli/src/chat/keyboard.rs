@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Told of each line that is queued.
+/// Called for each queued line.
 pub(super) type OnQueued = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Keys that were not read yet. Clones share them.
+/// Keys that have not been read yet. Clones share them.
 #[derive(Clone)]
 pub(super) struct Keyboard {
     typed: Arc<Mutex<TypedKeys>>,
@@ -24,19 +24,19 @@ pub(super) struct Keyboard {
     on_queued: OnQueued,
 }
 
-/// What was typed.
+/// Queued input.
 #[derive(Debug, Default)]
 struct TypedKeys {
-    /// Keys behind the last Enter.
+    /// Keys since the last Enter.
     bytes: Vec<u8>,
-    /// Lines that wait to be sent, the first to go first.
+    /// Lines to send, in order.
     queue: VecDeque<String>,
-    /// Lines that are not sent any more, for the next line.
+    /// Lines that are no longer sent, but put into the next input line.
     taken_back: Vec<String>,
 }
 
 impl TypedKeys {
-    /// Enter was pressed: the keys before it are a line of their own, unless they are being pasted.
+    /// Ends the line at Enter and queues it, unless the text is being pasted.
     fn end_line(&mut self) -> Option<String> {
         if is_pasting(&self.bytes) {
             self.bytes.push(b'\n');
@@ -51,13 +51,13 @@ impl TypedKeys {
     }
 }
 
-/// Whether keys end within a text that is being pasted.
+/// Whether these keys end within pasted text.
 fn is_pasting(bytes: &[u8]) -> bool {
     let last = |mark: &[u8]| bytes.windows(mark.len()).rposition(|part| part == mark);
     last(PASTE_BEGINS) > last(PASTE_ENDS)
 }
 
-/// The marks that a terminal puts around pasted text in bracketed-paste mode.
+/// The sequences that enclose pasted text in bracketed-paste mode.
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
@@ -66,29 +66,29 @@ const CONTROL_Z: u8 = 0x1a;
 const CONTROL_BACKSLASH: u8 = 0x1c;
 
 impl Keyboard {
-    /// A keyboard whose Ctrl-C goes there.
+    /// Creates a keyboard that sends Ctrl-C to `interrupts`.
     pub(super) fn new(interrupts: UnboundedSender<usize>, on_queued: OnQueued) -> Self {
         Self { typed: Arc::default(), reading: Arc::default(), interrupts, on_queued }
     }
 
-    // Keys and lines are only added and taken, so a panic elsewhere leaves them usable.
+    // Keys and lines are only added and removed, so a panic elsewhere leaves them usable.
     fn typed(&self) -> MutexGuard<'_, TypedKeys> {
         self.typed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Held while a line is read.
+    /// Locks the keyboard while a line is read.
     pub(super) fn reading(&self) -> MutexGuard<'_, ()> {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hides what is typed until this is dropped; the keys are stored in their order.
+    /// Turns off the echo until the returned value is dropped; typed keys are stored in order.
     pub(super) fn quiet(&self) -> Quiet {
         let echo = terminal::silence();
         let watch = echo.as_ref().and_then(|_| terminal::watch(self.clone()));
         Quiet { echo, keyboard: self.clone(), _watch: watch }
     }
 
-    /// Sets aside what was typed so far: the next reader does not get it.
+    /// Stores the keys typed so far, so that the next reader does not receive them.
     pub(super) fn put_by(&self) {
         let reading = self.reading();
         let mut bytes = Vec::new();
@@ -97,11 +97,11 @@ impl Keyboard {
         drop(reading);
     }
 
-    /// Keys that mean something by themselves do what they mean; the others are kept.
+    /// Handles control keys and stores the others.
     fn take_in(&self, bytes: &[u8]) {
         let stops = bytes.iter().filter(|byte| **byte == CONTROL_C).count();
         if stops > 0 {
-            // The receiver is gone once the conversation is over.
+            // Fails once the conversation has ended.
             let _ = self.interrupts.send(stops);
         }
         for byte in bytes {
@@ -125,18 +125,18 @@ impl Keyboard {
         }
     }
 
-    /// The next line that was queued, if there is one.
+    /// Returns the next queued line, if there is one.
     pub(super) fn next_queued(&self) -> Option<String> {
         self.put_by();
         self.typed().queue.pop_front()
     }
 
-    /// Lines that were queued are not sent: they come back into the next line. Returns how many there were.
+    /// Moves queued lines back to the next input line instead of sending them. Returns their number.
     pub(super) fn take_back(&self) -> usize {
         self.take_back_if(|_| true)
     }
 
-    /// The same for some of them.
+    /// Does the same for the lines that match.
     pub(super) fn take_back_if(&self, is_meant: impl Fn(&str) -> bool) -> usize {
         self.put_by();
         let mut typed = self.typed();
@@ -148,7 +148,7 @@ impl Keyboard {
         count
     }
 
-    /// Queued lines that were taken back and keys typed without Enter, as text for the next line.
+    /// Returns the lines moved back and the keys typed without Enter, as text for the next input line.
     pub(super) fn take(&self) -> String {
         self.put_by();
         let mut typed = self.typed();
@@ -160,19 +160,19 @@ impl Keyboard {
         lines.join("\n")
     }
 
-    /// Has the terminal mark pasted text, until the line is read.
+    /// Makes the terminal mark pasted text until the line is read.
     pub(super) fn mark_pastes(&self) {
         terminal::mark_pastes(terminal::Pastes::Marked);
     }
 }
 
-/// More lines than this are not queued.
+/// The most queued lines.
 const MOST_QUEUED: usize = 100;
 
-/// More than this is not typed while waiting.
+/// The most bytes that are stored while no line is read.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// The keyboard is quiet.
+/// Keeps the echo off until it is dropped.
 pub(super) struct Quiet {
     echo: Option<terminal::Echo>,
     keyboard: Keyboard,
@@ -181,7 +181,7 @@ pub(super) struct Quiet {
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        // Before lines are lines again: half a line could not be read any more after that.
+        // Must happen before canonical mode returns: after that, half a line could not be read.
         if let Ok(_reading) = self.keyboard.reading.try_lock() {
             terminal::read_waiting(&mut self.keyboard.typed().bytes);
         }
@@ -202,15 +202,15 @@ mod terminal {
 
     use super::{Keyboard, MOST_BYTES};
 
-    /// How the terminal was.
+    /// The previous state of the terminal.
     pub(super) struct Echo(Termios);
 
-    /// How a terminal sends what is pasted.
+    /// How the terminal sends pasted text.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(super) enum Pastes {
         /// Between marks.
         Marked,
-        /// Like keys.
+        /// Like typed keys.
         Plain,
     }
 
@@ -220,7 +220,7 @@ mod terminal {
             return;
         }
         let code: &[u8] = if pastes == Pastes::Marked { b"\x1b[?2004h" } else { b"\x1b[?2004l" };
-        // A terminal that is gone needs nothing.
+        // A closed terminal needs no reset.
         let _ = rustix::io::write(stdout, code);
     }
 
@@ -234,16 +234,16 @@ mod terminal {
     }
 
     pub(super) fn restore(echo: &Echo) {
-        // A terminal that is gone needs nothing.
+        // A closed terminal needs no reset.
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &echo.0);
     }
 
-    /// Somebody waits for keys until this is dropped.
+    /// Reads keys on a thread until it is dropped.
     pub(super) struct Watch {
         _until: PipeWriter,
     }
 
-    /// Puts keys by as they come, on a thread of its own.
+    /// Starts a thread that stores keys as they arrive.
     pub(super) fn watch(keyboard: Keyboard) -> Option<Watch> {
         let (over, until) = pipe().ok()?;
         std::thread::Builder::new()
@@ -259,7 +259,7 @@ mod terminal {
             let mut waiting = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(over, PollFlags::IN)];
             let woken = poll(&mut waiting, None);
             let [keys, end] = waiting.map(|one| one.revents());
-            // A terminal that is gone has nothing more to say.
+            // The terminal was closed.
             if woken.is_err() || !end.is_empty() || keys.intersects(PollFlags::HUP | PollFlags::ERR) {
                 return;
             }
@@ -267,7 +267,7 @@ mod terminal {
         }
     }
 
-    /// Handles Ctrl-Z: programs that have the terminal meanwhile show what is typed, and afterwards the echo is off again.
+    /// Handles Ctrl-Z: restores the terminal for other programs, and turns the echo off again afterwards.
     pub(super) fn suspend() {
         let stdin = rustix::stdio::stdin();
         let Ok(silent) = tcgetattr(stdin) else { return };
@@ -275,13 +275,13 @@ mod terminal {
         usual.local_modes.insert(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
         let _ = tcsetattr(stdin, OptionalActions::Now, &usual);
         mark_pastes(Pastes::Plain);
-        // Goes on here once somebody brings it back.
+        // Execution continues here after `fg`.
         let _ = kill_process(getpid(), Signal::TSTP);
         let _ = tcsetattr(stdin, OptionalActions::Now, &silent);
         mark_pastes(Pastes::Marked);
     }
 
-    /// What Ctrl-\ is for.
+    /// Handles Ctrl-\, which ends the process.
     pub(super) fn quit() {
         let _ = kill_process(getpid(), Signal::QUIT);
     }
@@ -303,7 +303,7 @@ mod terminal {
     }
 }
 
-/// Elsewhere the line reads for itself.
+/// On other systems, only the input line reads keys.
 #[cfg(not(unix))]
 mod terminal {
     pub(super) struct Echo;
@@ -338,7 +338,7 @@ mod terminal {
 const CONTROL_U: char = '\u{15}';
 const CONTROL_W: char = '\u{17}';
 
-/// Keys as text: Enter ends a line, Backspace deletes a character, and keys that are not text are left out.
+/// Converts keys to text: Enter ends a line, Backspace deletes a character, and control keys are left out.
 fn readable(typed: &[u8]) -> String {
     let keys = String::from_utf8_lossy(typed).replace("\r\n", "\n").replace('\r', "\n");
     let mut text = String::new();

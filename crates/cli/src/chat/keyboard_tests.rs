@@ -1,4 +1,4 @@
-//! What keys become.
+//! Conversion of keys to lines and text.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn keys_that_take_back_take_back() {
     assert_eq!(readable(b"\x7f\x7fa"), "a");
 }
 
-/// A keyboard that nobody reads, and the lines it tells of.
+/// A keyboard without a reader, and the lines it queues.
 fn keyboard() -> (Keyboard, Arc<Mutex<Vec<String>>>) {
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let lines = Arc::clone(&told);

@@ -1,5 +1,5 @@
-//! Formats Markdown while it streams: words appear at once, and each line is formatted when it is complete. A word that does
-//! not fit the row is moved to the next one.
+//! Formats Markdown while it streams: words appear at once, and each line is formatted when it is complete. A word that does not fit into
+//! the row is moved to the next one.
 //!
 //! Without colours, only the line breaks change. Not for: printing; it returns the text to print.
 
@@ -10,7 +10,7 @@ use super::highlight::highlight;
 use crate::app::CursorControl;
 use crate::ui::text::{columns, streamed, wrap_styled};
 
-/// A line of more rows than this stays as it was printed: rows that scrolled away cannot be redrawn.
+/// The most rows of a line that is redrawn; rows that have scrolled away cannot be redrawn.
 const MAX_ROWS: usize = 12;
 
 /// Text that is being written.
@@ -19,25 +19,25 @@ pub(super) struct Markdown {
     looks: MarkdownStyle,
     line: String,
     moves: CursorControl,
-    /// Columns of the line that are on the screen unformatted.
+    /// Columns of the current line that are on the screen unformatted.
     shown_columns: usize,
     row: ScreenRow,
     fence: Option<Fence>,
 }
 
-/// The row of the screen that is being written.
+/// The current row of the screen.
 #[derive(Debug, Default)]
 struct ScreenRow {
-    /// Rows of this line before it.
+    /// The number of rows of the same line above it.
     before: usize,
-    /// Its columns so far.
+    /// The columns written so far.
     columns: usize,
-    /// The word at its end, which may have to go to the next.
+    /// The word at the end of the row, which may have to move to the next row.
     word: String,
 }
 
 impl ScreenRow {
-    /// What has to be written for more of a line, in rows of so many columns.
+    /// Returns the output that continues a line in rows of `width` columns.
     fn write(&mut self, text: &str, width: usize) -> String {
         let mut out = String::with_capacity(text.len());
         for c in text.chars() {
@@ -68,7 +68,7 @@ impl ScreenRow {
     }
 }
 
-/// Whether lines get their looks.
+/// Whether lines are styled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MarkdownStyle {
     /// On a terminal with colours.
@@ -77,7 +77,7 @@ pub(super) enum MarkdownStyle {
     Plain,
 }
 
-/// A block of code.
+/// A fenced block of code.
 #[derive(Debug)]
 struct Fence {
     mark: String,
@@ -89,7 +89,7 @@ impl Markdown {
         Self { looks, moves, line: String::new(), shown_columns: 0, row: ScreenRow::default(), fence: None }
     }
 
-    /// Whether a line has been begun and not ended.
+    /// Whether the current line is incomplete.
     pub(super) fn is_open(&self) -> bool {
         !self.line.is_empty()
     }
@@ -111,7 +111,7 @@ impl Markdown {
         out
     }
 
-    /// What has to be written to end the text.
+    /// Returns the output that ends the text.
     pub(super) fn finish(&mut self, terminal_columns: usize) -> String {
         let mut out = String::new();
         if self.is_open() {
@@ -121,7 +121,7 @@ impl Markdown {
         out
     }
 
-    /// Whether words of the line that is being written are kept whole. Code is not taken apart, nor are tables.
+    /// Whether words of the current line are moved as a whole. Not for code and tables.
     fn keeps_words(&self, line: &str) -> bool {
         let begins = line.trim_start();
         self.moves == CursorControl::Yes
@@ -130,7 +130,7 @@ impl Markdown {
             && !begins.starts_with('|')
     }
 
-    /// A piece of a line that goes on.
+    /// Returns the output for a part of an incomplete line.
     fn unfinished(&mut self, piece: &str, terminal_columns: usize) -> String {
         if self.keeps_words(&self.line) {
             self.row.write(piece, room(terminal_columns))
@@ -139,7 +139,7 @@ impl Markdown {
         }
     }
 
-    /// Ends a line, of which `unshown` is not on the screen yet.
+    /// Ends a line; `unshown` is the part that is not on the screen yet.
     fn end_line(&mut self, unshown: &str, terminal_columns: usize, out: &mut String) {
         let line = std::mem::take(&mut self.line);
         let shown_columns = std::mem::take(&mut self.shown_columns);
@@ -149,7 +149,7 @@ impl Markdown {
             if keeps_words { row.before } else { shown_columns.saturating_sub(1) / terminal_columns.max(1) };
         let mut rest =
             || if keeps_words { row.write(unshown, room(terminal_columns)) } else { unshown.to_owned() };
-        // Also where there are no looks: what is code is known from here.
+        // Also without styles, because this tracks blocks of code.
         let mut styled = self.styled(&line);
         if self.looks == MarkdownStyle::Plain {
             out.push_str(&rest());
@@ -202,12 +202,12 @@ impl Markdown {
     }
 }
 
-/// Columns of a row that are written to: from the last one a terminal cannot go back by counting.
+/// The usable columns of a row. The last one is left free: terminals do not move the cursor back from it reliably.
 fn room(terminal_columns: usize) -> usize {
     terminal_columns.saturating_sub(1).max(1)
 }
 
-/// Bold, italics and code within a line. What is not closed stays as it is.
+/// Styles bold, italic and code spans within a line. Unclosed marks stay as they are.
 fn inline(line: &str) -> String {
     let mut out = String::with_capacity(line.len() + 16);
     let mut rest = line;

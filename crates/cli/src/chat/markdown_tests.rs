@@ -1,4 +1,4 @@
-//! What is written for text that comes in pieces.
+//! The output for text that arrives in pieces.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn nothing_a_terminal_would_act_on_gets_through() {
     assert_eq!(inline("2 * 3 * 4 and `x and **"), "2 * 3 * 4 and `x and **");
 }
 
-/// What a terminal of so many columns shows for text in pieces of so many characters.
+/// The screen of a terminal with `columns` columns after text in pieces of `size` characters.
 fn seen(text: &str, columns: u16, size: usize, looks: MarkdownStyle) -> String {
     let mut markdown = Markdown::new(looks, CursorControl::Yes);
     let cells = |count: u16| std::num::NonZero::new(count).unwrap();

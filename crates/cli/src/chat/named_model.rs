@@ -1,8 +1,8 @@
-//! Makes sure that the model the user named is the model that is called; otherwise the start fails with the reason.
+//! Makes sure that the model the user named is the model that is called. Otherwise the start fails with the reason.
 //!
-//! Some servers accept any name and answer with the model they have. So a name from the command line is checked against the
-//! model list of the configured endpoint. A model that is not listed is called at its own provider if there is a key for it,
-//! and refused otherwise. If the settings or the command line name the server too, it is called there, with a warning.
+//! Some servers accept any name and answer with the model they have. A name from the command line is therefore checked against the model
+//! list of the configured endpoint. A model that is not listed is called at its own provider if there is a key for it, and refused
+//! otherwise. If the settings or the command line also name the server, it is called there, with a warning.
 
 use std::time::Duration;
 
@@ -16,24 +16,24 @@ use crate::model_client::client;
 use crate::model_client::{key_words, not_listed};
 use crate::ui::text::{on_one_line, shorten};
 
-/// An endpoint is waited for this long before its list counts as not known.
+/// The timeout for a model list, after which the list counts as unknown.
 const LIST_PATIENCE: Duration = Duration::from_secs(4);
-/// Names that a refusal repeats.
+/// The most models that an error message lists.
 const MAX_NAMED: usize = 20;
 
-/// What a person named of a model and the server that has it.
+/// What the user named on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModelChoice {
-    /// Nothing: both are as configured.
+    /// Neither model nor server: both are taken from the settings.
     Configured,
-    /// The model alone. The configured server may not have it.
+    /// Only the model. The configured server may not have it.
     Model,
     /// The model and its provider.
     ModelAndProvider,
 }
 
 impl ModelChoice {
-    /// What a command line names.
+    /// Reads the choice from the command line.
     pub(super) fn of(args: &ChatArgs, setup: &ChatSetup) -> Self {
         match (&args.model, &args.provider) {
             (None, _) => Self::Configured,
@@ -42,7 +42,7 @@ impl ModelChoice {
         }
     }
 
-    /// What a name alone says.
+    /// Reads the choice from a model name.
     pub(super) fn of_name(name: &str, setup: &ChatSetup) -> Self {
         let settings = &setup.settings.model;
         let names_provider = name
@@ -56,14 +56,14 @@ impl ModelChoice {
     }
 }
 
-/// Why an endpoint is not the place for a model.
+/// The reason why an endpoint does not serve a model.
 struct MissingModel {
     words: String,
-    /// What it has instead, where it says.
+    /// The models it lists, if it does.
     listed: Vec<ListedModel>,
 }
 
-/// The model with the endpoint that serves it: the configured one, or its own provider.
+/// Returns the model with the endpoint that serves it: the configured one, or the model's own provider.
 pub(super) async fn placed(
     setup: &ChatSetup,
     wish: ModelSpec,
@@ -94,13 +94,14 @@ pub(super) async fn placed(
     }
 }
 
-/// The warning that the endpoint does not list the configured model, for a single question whose answer would hide it.
+/// Returns the warning that an endpoint does not list the configured model; for a one-shot question, where the answer would hide the
+/// problem.
 pub(super) async fn warning(setup: &ChatSetup, model: &str, endpoint: &Endpoint) -> Option<String> {
     missing(setup, model, endpoint).await.ok().flatten().map(|missing| missing.words)
 }
 
-/// Whether an endpoint lacks a model. Its list decides if it arrives quickly; at the address of a maker the name
-/// decides.
+/// Checks whether an endpoint lacks a model. The endpoint's list decides if it arrives in time; at the usual address of a model maker,
+/// the name decides.
 async fn missing(
     setup: &ChatSetup,
     model: &str,
@@ -120,13 +121,13 @@ async fn missing(
             .filter(|maker| *maker != own && *maker != EndpointKind::OpenRouter)
             .map(|_| MissingModel { words: words(), listed: Vec::new() }));
     }
-    // What a seller of many models does not have it refuses by name; a subscription has no list.
+    // OpenRouter refuses unknown names itself; a ChatGPT subscription has no list.
     if matches!(endpoint.kind, EndpointKind::OpenRouter | EndpointKind::OpenAiCodex) {
         return Ok(None);
     }
     let client = client(&setup.app, endpoint)?;
     let listed = tokio::time::timeout(LIST_PATIENCE, client.list_models(endpoint)).await;
-    // An endpoint that does not answer is reported when the model is called.
+    // The call of the model will report an endpoint that does not answer.
     let Ok(Ok(listed)) = listed else { return Ok(None) };
     Ok(not_listed(model, endpoint, &listed).map(|words| MissingModel { words, listed }))
 }

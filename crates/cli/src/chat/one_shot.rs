@@ -1,4 +1,4 @@
-//! One question, one answer: for scripts and pipes.
+//! One question and one answer: for scripts and pipes.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::app::App;
 use crate::error::{CliError, Exit};
 use crate::ui::output::print_json;
 
-/// Asks on stderr, where stdout is for the answer.
+/// Asks for approvals on stderr, because stdout is for the answer.
 struct StderrApprover(Arc<App>);
 
 impl Approver for StderrApprover {
@@ -35,7 +35,7 @@ impl Approver for StderrApprover {
     }
 }
 
-/// Asks until there is an answer; none when nobody is there any more.
+/// Asks until there is a valid answer; `None` at the end of the input.
 fn ask(app: &App, mut words: String) -> Option<Answer> {
     loop {
         let typed = app.ask(&words)?;
@@ -46,10 +46,10 @@ fn ask(app: &App, mut words: String) -> Option<Answer> {
     }
 }
 
-/// There is no session that anything could be allowed for.
+/// Answers apply once: a one-shot run has no later turns.
 const ONLY_ONCE: bool = false;
 
-/// Why an answer stopped, as programs read it.
+/// The stop reason in the JSON output.
 fn stop_name(stop: StopReason) -> &'static str {
     match stop {
         StopReason::EndOfTurn | StopReason::StopSequence => "end_of_turn",
@@ -64,7 +64,7 @@ fn stop_name(stop: StopReason) -> &'static str {
     }
 }
 
-/// Asks and prints.
+/// Asks the question and prints the answer.
 pub(super) async fn run(setup: &ChatSetup, args: &ChatArgs, question: &str) -> Result<(), CliError> {
     let audience = if args.json { Audience::Program } else { Audience::Script };
     let screen = Arc::new(Screen::new(&setup.app, audience));

@@ -31,25 +31,25 @@ use crate::model_client::{boxed, client};
 use crate::record::OpenRecord;
 use crate::ui::text::{counted, printable, wrap};
 
-/// Sessions that are offered when one is to be named.
+/// The number of sessions offered as completions.
 const SESSIONS_OFFERED: usize = 50;
-/// Even if the cache has expired: a person who has just arrived may be about to type.
+/// The shortest wait before a compaction, even if the cache has expired: the user may be about to type.
 const LEAST_IDLE: Duration = Duration::from_secs(2);
-/// From this compaction on a note says that details fade; shown once per conversation.
+/// The number of compactions from which a note warns that details fade; shown once per conversation.
 const FADES_FROM: u64 = 2;
 
 const ONCE_MORE: &str = "press Ctrl-C again, Ctrl-D or type /quit to leave; the conversation is recorded";
 
-/// A conversation that was opened.
+/// An open conversation.
 pub(super) struct OpenSession {
     pub(super) agent: Agent,
     pub(super) connected: ConnectedModel,
     pub(super) wish: ModelSpec,
-    /// What was taken up, if anything was.
+    /// A description of the resumed conversation; `None` for a new one.
     pub(super) resumed: Option<String>,
 }
 
-/// Begins a conversation, or takes one up.
+/// Starts a conversation, or resumes one.
 pub(super) async fn open(
     setup: &ChatSetup,
     wish: ModelSpec,
@@ -95,7 +95,7 @@ pub(super) async fn open(
     }
 }
 
-/// Everything a conversation at a terminal is made of.
+/// The state of a conversation at a terminal.
 pub(super) struct Repl {
     pub(super) setup: ChatSetup,
     pub(super) agent: Agent,
@@ -106,11 +106,11 @@ pub(super) struct Repl {
     frontend: Frontend,
     canceller: TurnCanceller,
     keyboard: Keyboard,
-    /// Whether it was said that detail fades.
+    /// Whether the note about fading details was shown.
     warned_of_fading: bool,
 }
 
-/// Stops the turn that runs; shared with the approval prompts of that turn.
+/// Cancels the current turn; shared with its approval prompts.
 #[derive(Clone, Default)]
 struct TurnCanceller(Arc<Mutex<CancellationToken>>);
 
@@ -126,7 +126,7 @@ impl TurnCanceller {
     }
 }
 
-/// Asks the person at the terminal.
+/// Asks for approvals at the terminal.
 struct TerminalApprover {
     screen: Arc<Screen>,
     canceller: TurnCanceller,
@@ -144,7 +144,7 @@ impl Approver for TerminalApprover {
             } else {
                 "allow? [y] this once, [n] no: "
             };
-            // What was typed before the question was seen does not answer it, nor is it sent in place of an answer.
+            // Lines typed before the question was visible do not answer it, and are not sent as a message either.
             self.keyboard.take_back_if(|line| answer_of(line, for_session).is_some());
             loop {
                 let keyboard = self.keyboard.clone();
@@ -168,7 +168,7 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// Talks until the person leaves.
+/// Runs the loop until the user leaves.
 pub(super) fn run(setup: ChatSetup, args: &ChatArgs, runtime: &Runtime) -> Result<(), CliError> {
     let app = Arc::clone(&setup.app);
     let screen = Arc::new(Screen::new(&app, Audience::Person));
@@ -203,12 +203,12 @@ pub(super) fn run(setup: ChatSetup, args: &ChatArgs, runtime: &Runtime) -> Resul
     };
     repl.greet(resumed.as_deref());
     runtime.spawn(report_problem(&repl.connected, &app, &repl.screen));
-    // Also between two lines: nobody's keys stand in an answer.
+    // Also between two lines, so that typed keys do not appear within an answer.
     let quiet = repl.keyboard.quiet();
     let mut interrupts = 0;
     loop {
         line.offer_sessions(repl.session_names());
-        // Pressed between two lines, where nobody reads keys.
+        // Ctrl-C between two lines, while nothing reads keys.
         if repl.interrupts.forget() {
             interrupts += 1;
             if interrupts > 1 {
@@ -277,7 +277,7 @@ fn report_problem(
     let (app, screen) = (Arc::clone(app), Arc::clone(screen));
     async move {
         let Some(endpoint) = endpoint else { return };
-        // The reason why a client cannot be made is reported when the model is called.
+        // If no client can be created, the call of the model reports the reason.
         let Ok(client) = client(&app, &endpoint) else { return };
         if let Some(wrong) = model_problem(&model, &endpoint, &client).await {
             screen.aside(&wrong);
@@ -285,7 +285,7 @@ fn report_problem(
     }
 }
 
-/// Waits for a person, and sees to the conversation meanwhile.
+/// Waits for input, and runs idle work of the conversation meanwhile.
 fn wait_for_person(
     repl: &mut Repl,
     line: &mut LineEditor,
@@ -306,14 +306,14 @@ fn wait_for_person(
             input
         };
         over.cancel();
-        // It is cancelled; a panic in it has been reported by then.
+        // The task was cancelled; a panic in it has already been reported.
         let _ = resting.join();
         input
     })
 }
 
 impl Repl {
-    /// The first lines.
+    /// Prints the lines at the start.
     fn greet(&self, resumed: Option<&str>) {
         let width = self.setup.app.columns_now().min(100);
         let mut out = status_line::start(&self.setup, &self.connected, &self.agent, width);
@@ -325,7 +325,7 @@ impl Repl {
         self.screen.say(&out);
     }
 
-    /// A person said something.
+    /// Runs a turn for a message of the user.
     async fn turn(&mut self, words: &str) -> Result<AfterCommand, CliError> {
         let cancel = self.canceller.renew();
         let mut leave = false;
@@ -376,7 +376,7 @@ impl Repl {
         Ok(AfterCommand::GoOn)
     }
 
-    /// Asks again for an answer to what was said last.
+    /// Retries the last unanswered message.
     pub(super) async fn retry(&mut self) -> Result<AfterCommand, CliError> {
         let Some(words) = self.agent.unanswered() else {
             self.screen.note("nothing to retry: your last message was answered");
@@ -385,7 +385,7 @@ impl Repl {
         self.turn(&words).await
     }
 
-    /// Moves queued lines back into the input: they are not sent after an answer that was not completed.
+    /// Moves queued lines back into the input: they are not sent after an incomplete answer.
     pub(super) fn take_queue_back(&self, why: &str) {
         let lines = self.keyboard.take_back();
         if lines > 0 {
@@ -394,8 +394,8 @@ impl Repl {
         }
     }
 
-    /// While the user is idle: a prepared summary is reported when it is ready, and once the provider's cache is cold the
-    /// older part may be compacted.
+    /// Runs while the user is idle: reports a prepared summary when it is ready, and may compact the older part once the provider's cache
+    /// has expired.
     async fn while_waiting(&mut self, over: &CancellationToken) {
         if self.agent.session().is_preparing() {
             tokio::select! {
@@ -413,7 +413,7 @@ impl Repl {
                     self.warn_of_fading();
                     self.show_status();
                 }
-                // Events have shown the result already.
+                // Events have already shown the result.
                 Some(_) => {}
                 None if over.is_cancelled() => {
                     self.screen
@@ -425,7 +425,7 @@ impl Repl {
         over.cancelled().await;
     }
 
-    /// Told once, when a conversation has been compacted for the second time.
+    /// Shows the note about fading details once, after the second compaction.
     pub(super) fn warn_of_fading(&mut self) {
         let compactions = self.agent.session().compactions();
         if !self.warned_of_fading && compactions >= FADES_FROM {
@@ -434,24 +434,24 @@ impl Repl {
         }
     }
 
-    /// Model, window and size of this conversation, for commands that look at it.
+    /// The model, window and size of this conversation, for commands about it.
     pub(super) fn active_session(&self) -> ActiveSession {
         let session = self.agent.session();
         ActiveSession { limits: session.limits_in_use(), pending: Some(session.size()) }
     }
 
-    /// How full things are.
+    /// Shows the status line.
     pub(super) fn show_status(&self) {
         let width = self.setup.app.columns_now();
         self.screen.say(&status_line::status(self.agent.session().pressure(), &self.screen.tally(), width));
     }
 
-    /// Something that a person may call off.
+    /// Returns a new token that cancels the next operation.
     pub(super) fn stopping(&self) -> CancellationToken {
         self.canceller.renew()
     }
 
-    /// Continues another conversation or begins one. Returns the previous one.
+    /// Resumes another conversation or starts a new one. Returns the previous one.
     pub(super) async fn change(&mut self, resume: Option<&str>) -> Result<Agent, CliError> {
         let opened =
             open(&self.setup, self.wish.clone(), ModelChoice::Configured, resume, self.frontend.clone())
@@ -467,23 +467,23 @@ impl Repl {
         Ok(old)
     }
 
-    /// Conversations that can be named, the newest first.
+    /// The ids of recent conversations, the newest first.
     fn session_names(&self) -> Vec<String> {
         let filter = SessionFilter { limit: Some(SESSIONS_OFFERED), ..SessionFilter::default() };
         let listed = self.setup.store.conversations(&self.setup.owner, &filter).unwrap_or_default();
         listed.into_iter().map(|conversation| conversation.tip.id.to_string()).collect()
     }
 
-    /// A conversation in which nothing was said leaves no trace.
+    /// Deletes a conversation without messages.
     fn forget_if_empty(&self) {
         if self.agent.session().messages().is_empty() {
             let id = self.agent.session().id();
-            // Whether that works makes no difference to anyone.
+            // A failure is harmless: the conversation stays, empty.
             let _ = self.setup.store.delete(&self.setup.owner, id, Dependants::Refuse);
         }
     }
 
-    /// What this conversation took until now, as `usage` has it, on one line.
+    /// The totals of this conversation on one line, computed like those of `usage`.
     fn figures(&self) -> Option<String> {
         let session = self.agent.session();
         let filter = CallFilter { chain_of: Some(session.id().clone()), since_ms: None, until_ms: None };
@@ -497,7 +497,7 @@ impl Repl {
             self.forget_if_empty();
             return;
         }
-        // Figures that cannot be read are no reason to end with an error.
+        // Totals that cannot be read are left out.
         if let Some(figures) = self.figures() {
             self.screen.note(&figures);
         }

@@ -20,41 +20,41 @@ use crate::app::{App, CursorControl};
 use crate::ui::figures::{dollars, rounded};
 use crate::ui::text::{counted, labelled, on_one_line, printable, shorten, streamed, thousands};
 
-/// Lines of a difference that are shown.
+/// The most lines of a diff that are shown.
 const DIFFERENCE_LINES: usize = 40;
-/// The last lines of a command's output that are shown: its end is the most informative.
+/// The number of last lines of a command's output that are shown: its end is the most informative.
 const OUTPUT_LINES: usize = 8;
 
 const PREPARING: &str = "preparing a summary of the older part in the background, for when the window fills";
 const PUT_OFF: &str = "the background summary is postponed, so that the server is free for you";
 const WHILE_IDLE: &str = "idle, and the provider's cache is cold: compacting the older part now";
 
-/// Who looks at it.
+/// Who reads the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Audience {
     /// A person at a terminal.
     Person,
-    /// A script that wants the answer, and perhaps a person who watches.
+    /// A script that reads the answer from stdout; progress goes to stderr.
     Script,
-    /// A program that wants one object at the end.
+    /// A program that reads one JSON object at the end.
     Program,
 }
 
-/// Shows what happens.
+/// Shows the events of a conversation.
 pub(super) struct Screen {
     app: Arc<App>,
     audience: Audience,
-    /// Whether an answer may move on the screen while it is written.
+    /// Whether an answer may move the cursor while it streams.
     moves: CursorControl,
     state: Mutex<ScreenState>,
-    /// What writes above the line a person types, while one does.
+    /// The printer that writes above the input line, while the user types.
     above: Mutex<Option<Printer>>,
 }
 
-/// Writes above the line that is being typed.
+/// Writes above the input line.
 pub(super) type Printer = Box<dyn ExternalPrinter + Send>;
 
-/// While this is there, everything is written above the line a person types.
+/// While this exists, output is written above the input line.
 pub(super) struct TypingGuard<'a>(&'a Screen);
 
 impl Drop for TypingGuard<'_> {
@@ -65,17 +65,17 @@ impl Drop for TypingGuard<'_> {
 
 struct ScreenState {
     markdown: Markdown,
-    /// Whether reasoning is being shown, which ends with a line of its own.
+    /// Whether reasoning is being shown, which ends with its own line break.
     reasoning: bool,
-    /// Whether a line that comes and goes is on the screen.
+    /// Whether the redrawn status line is on the screen.
     passing: bool,
-    /// Whether a person has just been shown what a tool will do.
+    /// Whether the user has just been shown the effect of a tool.
     asked: bool,
     /// Whether the screen has reported that a summary is ready for this view.
     told_ready: bool,
-    /// Notes that wait until nothing else is being written.
+    /// Notes that wait for the end of the current output.
     later: Vec<String>,
-    /// Lines that were queued while a line of the answer was being written, to be shown behind it.
+    /// Lines queued during a line of the answer, shown after it.
     queued: Vec<String>,
     /// The status line that is redrawn, as last shown.
     passing_text: String,
@@ -86,7 +86,7 @@ impl Screen {
     pub(super) fn new(app: &Arc<App>, audience: Audience) -> Self {
         let styled = audience == Audience::Person && app.colour_stdout;
         let looks = if styled { MarkdownStyle::Styled } else { MarkdownStyle::Plain };
-        // Where nothing can move, the terminal breaks lines as it likes.
+        // If the cursor cannot be moved, the terminal wraps lines.
         let moves =
             if audience == Audience::Person && app.watched { CursorControl::Yes } else { CursorControl::No };
         Self {
@@ -112,13 +112,13 @@ impl Screen {
         self.above.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins typing: until it ends, output is written above the line that is typed.
+    /// Starts typing: until the returned value is dropped, output is written above the input line.
     pub(super) fn typing(&self, printer: Option<Printer>) -> TypingGuard<'_> {
         *self.above() = printer;
         TypingGuard(self)
     }
 
-    /// Writes above the line that is being typed; whether one is.
+    /// Writes above the input line. Returns `false` if there is none.
     fn print_above(&self, text: &str) -> bool {
         let mut above = self.above();
         let Some(printer) = above.as_mut() else { return false };
@@ -127,29 +127,29 @@ impl Screen {
         printer.print(text).is_ok()
     }
 
-    // Each value is replaced whole, so a panic elsewhere leaves them usable.
+    // Each value is replaced as a whole, so a panic elsewhere leaves them usable.
     fn state(&self) -> MutexGuard<'_, ScreenState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How wide the terminal is.
+    /// The current width of the terminal.
     pub(super) fn columns(&self) -> usize {
         self.app.columns_now()
     }
 
-    /// What was used so far in this run.
+    /// The usage of this run so far.
     pub(super) fn tally(&self) -> UsageTally {
         self.state().tally
     }
 
-    /// Another conversation begins.
+    /// Resets the usage for another conversation.
     pub(super) fn forget_tally(&self) {
         let mut state = self.state();
         state.tally = UsageTally::default();
         state.told_ready = false;
     }
 
-    /// Ends whatever line is open.
+    /// Ends the current line, if it is incomplete.
     pub(super) fn rest(&self) {
         let mut state = self.state();
         self.end_text(&mut state);
@@ -162,15 +162,15 @@ impl Screen {
         self.line(text);
     }
 
-    /// A remark of the program's own.
+    /// Prints a note of the program.
     pub(super) fn note(&self, text: &str) {
         self.say(&note(text, self.app.columns_now()));
     }
 
-    /// Something that was found out meanwhile: above the line that is being typed, or once nothing else is being written.
+    /// Shows a result of background work: above the input line, or once the current output has ended.
     pub(super) fn aside(&self, text: &str) {
         let mut state = self.state();
-        // A person who types sees pending words when they are done; otherwise they are shown here.
+        // If the user is typing, the note is printed above the line; otherwise it waits.
         if self.above().is_none() {
             state.later.push(text.to_owned());
             return;
@@ -185,7 +185,7 @@ impl Screen {
         later.iter().for_each(|text| self.note(text));
     }
 
-    /// A line was queued for after the answer: shown at once, or behind the line of the answer that is being written.
+    /// Shows a queued line: at once, or after the current line of the answer.
     pub(super) fn queued(&self, line: &str) {
         let mut state = self.state();
         state.queued.push(line.to_owned());
@@ -212,7 +212,7 @@ impl Screen {
         }
     }
 
-    /// What runs is being stopped.
+    /// Shows that the current operation is being stopped.
     pub(super) fn stopping(&self) {
         let mut state = self.state();
         self.pass(&mut state, "stopping ... Ctrl-C again leaves");
@@ -224,12 +224,12 @@ impl Screen {
         self.state().asked = true;
     }
 
-    /// Writes a block of text for a person: to the terminal, or to stderr where stdout is for the answer.
+    /// Writes lines for people: to stdout at a terminal, to stderr if stdout is for the answer.
     fn line(&self, text: &str) {
         let text = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
         match self.audience {
             Audience::Person if self.print_above(&text) => {}
-            // When the terminal is gone, there is nowhere to report it.
+            // If the terminal is closed, the failure cannot be reported.
             Audience::Person => drop(self.app.print(&text)),
             Audience::Script => self.app.tell(&text),
             Audience::Program => {}
@@ -248,14 +248,14 @@ impl Screen {
         self.show_queued(state);
     }
 
-    /// Writes a piece of the answer.
+    /// Writes a part of the answer.
     fn write(&self, text: &str) {
         if self.audience != Audience::Program {
             drop(self.app.print_piece(text, self.moves));
         }
     }
 
-    /// Shows what runs right now, until something else is written.
+    /// Shows the current operation in the status line, until something else is written.
     fn pass(&self, state: &mut ScreenState, text: &str) {
         if self.audience == Audience::Program || !self.app.watched {
             return;
@@ -288,7 +288,7 @@ impl Screen {
                 format!("{} {title}: {}{}", "✗".red(), on_one_line(how), took.dimmed())
             }
             ToolEnd::Failed(why) => {
-                // A command says last how it ended, after everything that it printed.
+                // A command reports how it ended on its last line, after its output.
                 let mut lines = why.lines().filter(|line| !line.trim().is_empty());
                 let why = if done.tool == "terminal" { lines.next_back() } else { lines.next() };
                 let why = shorten(&on_one_line(why.unwrap_or_default()), 200);
@@ -298,7 +298,7 @@ impl Screen {
             ToolEnd::Stopped => format!("{} {title}: stopped{}", "✗".yellow(), took.dimmed()),
         };
         let mut out = format!("{first}\n");
-        // What was changed was shown with the question already; what a command printed was not.
+        // The question has already shown the changes, but not the output of a command.
         let shown = done.shown.as_ref().filter(|_| !was_asked || done.tool == "terminal");
         if let Some(shown) = shown {
             out.push_str(&beside(&done.tool, shown));
@@ -330,7 +330,7 @@ impl Screen {
         }
     }
 
-    /// Something that only a person wants to know.
+    /// Prints a note that only people need.
     fn remark(&self, state: &mut ScreenState, text: &str) {
         if self.audience == Audience::Person {
             self.end_text(state);
@@ -373,7 +373,7 @@ impl AgentEvents for Screen {
                 if std::mem::take(&mut state.reasoning) {
                     self.write("\n\n");
                 }
-                // What was queued is shown between two lines of the answer, not within one.
+                // Queued lines are shown between two lines of the answer, not within one.
                 let after_line =
                     if state.queued.is_empty() { None } else { text.find('\n').map(|at| at + 1) };
                 let (first, rest) = text.split_at(after_line.unwrap_or(text.len()));
@@ -409,7 +409,7 @@ impl AgentEvents for Screen {
     }
 }
 
-/// Words that are larger than the window.
+/// The note about a message that is larger than the window.
 fn set_aside_words(aside: &WordsSetAside) -> String {
     format!(
         "your message does not fit the window of {} tokens: it has {} characters, about {} tokens. The model is shown how it \
@@ -448,12 +448,12 @@ fn beside(tool: &str, shown: &str) -> String {
     out
 }
 
-/// A remark of the program's own, within so many columns.
+/// Formats a note of the program for this width.
 fn note(text: &str, width: usize) -> String {
     labelled(&"·".cyan().to_string(), 2, &printable(text), width)
 }
 
-/// An event about the context, if a person should know of it.
+/// Formats an event about the context; `None` if users need not know of it.
 fn engine_words(event: &EngineEvent) -> Option<String> {
     Some(match event {
         EngineEvent::CompactionCompleted { quality, report, .. } => compacted_words(*quality, report),
@@ -491,7 +491,7 @@ fn engine_words(event: &EngineEvent) -> Option<String> {
     })
 }
 
-/// A compaction in figures.
+/// Formats the figures of a compaction.
 pub(super) fn compacted_words(quality: Quality, report: &CompressReport) -> String {
     let facts = if report.facts_important > 0 {
         let attached = match report.facts_attached {

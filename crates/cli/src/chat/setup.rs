@@ -30,16 +30,16 @@ use crate::model_client::{client, configured_slots, not_configured};
 use crate::record::{RecordStore, refused};
 use crate::settings::load_settings;
 
-/// Ids that are tried for a new conversation.
+/// The number of ids that are tried for a new conversation.
 const ID_ATTEMPTS: usize = 8;
-/// How the model brings back what a summary replaced.
+/// How the model looks up compacted messages.
 const RECALL: &str =
     "Use the tool recall: query searches every word of this conversation, message reads one by its number.";
 
 /// Runs a command line of the program, given without the program's name.
 pub(crate) type RunCommand = fn(&App, &[&str]) -> Result<(), CliError>;
 
-/// Everything that stays the same for all conversations of a run.
+/// The state that all conversations of a run share.
 pub(super) struct ChatSetup {
     pub(super) app: Arc<App>,
     pub(super) settings: Settings,
@@ -50,13 +50,13 @@ pub(super) struct ChatSetup {
     pub(super) owner: Owner,
     pub(super) folder: PathBuf,
     asking: ApprovalMode,
-    /// For slash commands that are commands of the program.
+    /// Runs slash commands that are commands of the program.
     pub(super) run_command: RunCommand,
     host: Arc<LocalHost>,
     health: Arc<RouteHealth>,
 }
 
-/// A model that can be asked.
+/// A model with the endpoint to call it at.
 #[derive(Clone)]
 pub(super) struct ConnectedModel {
     pub(super) at: ModelAtEndpoint,
@@ -71,7 +71,7 @@ pub(super) struct Frontend {
     pub(super) events: Arc<dyn AgentEvents>,
 }
 
-/// Why nobody serves a model, to a conversation that may be held on a wire already.
+/// The error if no endpoint serves a model. `held_on` is the wire format of an existing conversation.
 fn not_reachable(error: &EndpointError, held_on: Option<WireFormat>) -> CliError {
     match (error, held_on) {
         (EndpointError::WireNotSpoken { provider, .. }, Some(wire)) => CliError::new(
@@ -99,7 +99,7 @@ impl ChatSetup {
                 .because(io_words(&error))
         })?;
         let store = RecordStore::open(app)?;
-        // Search says itself when its model does not answer; a line in the middle of a conversation does not help.
+        // Search reports a failing embedding model itself; a warning here would interrupt the conversation.
         make_vectors(app, &settings, &store, |_| ());
         let asking = match (args.yolo, app.can_ask) {
             (true, _) => ApprovalMode::Never,
@@ -121,32 +121,31 @@ impl ChatSetup {
         })
     }
 
-    /// Whether people are asked before anything is done.
+    /// Whether tools need approval.
     pub(super) fn asking(&self) -> ApprovalMode {
         self.asking
     }
 
-    /// The model that is wanted.
+    /// The specification of the named or configured model.
     pub(super) fn wish(&self, model: Option<&str>) -> ModelSpec {
         let main = ModelSpec { window: self.window.clone(), ..ModelSpec::main(&self.settings) };
         model.map_or_else(|| main.clone(), |name| main.named(name))
     }
 
-    /// Who serves a model.
+    /// The endpoint for a model.
     pub(super) fn endpoint(&self, wish: &ModelSpec) -> Result<Endpoint, EndpointError> {
         wish.endpoint(|name| self.app.variable(name).map(str::to_owned))
     }
 
-    /// Who serves a model to a conversation of a wire: on that wire, or on one its requests can be put on.
+    /// The endpoint for a model in a conversation with a wire format: in that format, or in one its requests can be translated to.
     fn reach(&self, wish: &ModelSpec, held_on: WireFormat) -> Result<Endpoint, EndpointError> {
         let on = |wire: WireFormat| self.endpoint(&ModelSpec { wire: Some(wire), ..wish.clone() });
         let reachable = |spoken: &WireFormat| *spoken == held_on || Request::can_translate(held_on, *spoken);
-        // A wire format that the user set is not questioned.
+        // A wire format that the user set is used as it is.
         if let Some(spoken) = wish.wire.filter(reachable) {
             return on(spoken);
         }
-        // Of other servers it is only assumed that they speak every wire; what a new conversation would be held on is what
-        // they surely speak.
+        // Custom servers are only assumed to support every wire format. They certainly support the one that a new conversation would use.
         let usual = self.endpoint(wish)?;
         if usual.kind.wires_are_assumed() && reachable(&usual.wire) {
             return Ok(usual);
@@ -161,8 +160,8 @@ impl ChatSetup {
         }
     }
 
-    /// Finds out everything about a model, for a conversation that is held on a wire already or for a new one. The endpoint
-    /// is asked for the window only where nobody else knows it for certain: a person waits.
+    /// Resolves a model for a conversation: one with an existing wire format, or a new one. The endpoint is asked for the window only if
+    /// no better source has it, because the user waits.
     pub(super) async fn connect(
         &self,
         wish: &ModelSpec,
@@ -196,7 +195,7 @@ impl ChatSetup {
         })
     }
 
-    /// The model for a conversation of this wire, whichever it is asked on.
+    /// Adapts a model to the conversation's wire format, if it is called in another one.
     fn put_on(&self, held_on: WireFormat, target: ModelTarget) -> ModelTarget {
         let (app, model, spoken) = (Arc::clone(&self.app), target.model.clone(), target.wire_format);
         let left_out = Arc::new(move |what: &str| {
@@ -206,7 +205,7 @@ impl ChatSetup {
         target.for_wire(held_on, &host, left_out)
     }
 
-    /// Models to be asked when the first cannot answer; what is wrong with those that cannot be asked.
+    /// Returns the fallback models, and the problems of those that cannot be used.
     async fn alternatives(
         &self,
         wish: &ModelSpec,
@@ -226,7 +225,7 @@ impl ChatSetup {
         (found, problems)
     }
 
-    /// The engine for one conversation, and what people should know of it.
+    /// Returns the engine for one conversation, and the problems that the user should know.
     async fn engine(&self, client: &Client) -> Result<(Arc<dyn ContextEngine>, Vec<String>), CliError> {
         let parts = EngineParts {
             app: &self.app,
@@ -242,7 +241,7 @@ impl ChatSetup {
         Ok((engines.make(&Owner::default()), problems))
     }
 
-    /// Everything an agent stands on, for the conversation that a session belongs to.
+    /// Returns the setup of the agent for the conversation of a session.
     pub(super) async fn agent_setup(
         &self,
         connected: &ConnectedModel,
@@ -298,12 +297,12 @@ impl ChatSetup {
         Ok(ToolBox::of_workspace(workspace, self.memory(), recall, limit))
     }
 
-    /// The notes that stand in every prompt.
+    /// The notes that are part of every prompt.
     pub(super) fn memory(&self) -> MemoryFiles {
         MemoryFiles::new(&self.app.home)
     }
 
-    /// The system prompt for a conversation that begins now, with advice about these tools.
+    /// The system prompt for a new conversation, with advice about these tools.
     pub(super) fn prompt(&self, tools: &ToolBox) -> String {
         let memory = self.memory();
         let note = |text: Result<String, throughline_agent::ToolError>| {
@@ -326,10 +325,10 @@ impl ChatSetup {
         .render()
     }
 
-    /// A conversation that begins now.
+    /// Returns a new conversation.
     pub(super) fn new_session(&self, connected: &ConnectedModel) -> NewSession {
         let now_ms = self.now_ms();
-        // Ids have few random digits, so one that is taken is not far-fetched.
+        // Ids have few random digits, so an id may already be taken.
         let mut ids = std::iter::repeat_with(|| self.app.new_session_id(now_ms)).take(ID_ATTEMPTS);
         let free = ids.find(|id| self.store.session(&self.owner, id).is_err());
         NewSession {

@@ -2,7 +2,7 @@
 
 use crate::ui::text::on_one_line;
 
-/// A command.
+/// A slash command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlashCommand {
     pub(super) name: &'static str,
@@ -14,7 +14,7 @@ const fn command(name: &'static str, arguments: &'static str, what: &'static str
     SlashCommand { name, arguments, what }
 }
 
-/// All of them, as `/help` lists them.
+/// All commands, in the order of `/help`.
 pub(super) const COMMANDS: [SlashCommand; 21] = [
     command("compress", "[TOPIC | here [N] | --keep N] [--preview]", "compact the older part now"),
     command("undo", "", "go back to what the model saw before the last compaction"),
@@ -39,7 +39,7 @@ pub(super) const COMMANDS: [SlashCommand; 21] = [
     command("quit", "", "leave; the conversation is recorded"),
 ];
 
-/// Other names people type, many of them those of other agents.
+/// Aliases of commands, many of them from other agents.
 const ALIASES: [(&str, &str); 15] = [
     ("compact", "compress"),
     ("summarize", "compress"),
@@ -58,17 +58,17 @@ const ALIASES: [(&str, &str); 15] = [
     ("models", "model"),
 ];
 
-/// Other names of a command, as `/help` lists them: with a slash, and those that need none.
+/// The aliases of a command for `/help`: with a slash, and without one where none is needed.
 pub(super) fn other_names(command: &str) -> Vec<String> {
     let aliases = ALIASES.iter().filter(|(_, known)| *known == command).map(|(alias, _)| format!("/{alias}"));
     let bare = BARE.iter().filter(|(_, known)| *known == command).map(|(word, _)| (*word).to_owned());
     aliases.chain(bare).collect()
 }
 
-/// Words that mean a command although they have no slash: a person who types one of them alone wants to leave.
+/// Words that count as a command without a slash, because a user who types only this word wants to leave.
 const BARE: [(&str, &str); 3] = [("exit", "quit"), ("quit", "quit"), (":q", "quit")];
 
-/// Commands of other agents that have no counterpart here, and what to do instead.
+/// Commands of other agents that have no counterpart, and what to do instead.
 const ELSEWHERE: [(&str, &str); 8] = [
     (
         "init",
@@ -86,7 +86,7 @@ const ELSEWHERE: [(&str, &str); 8] = [
     ("doctor", "`throughline doctor` in a shell examines the record"),
 ];
 
-/// The reply to an unknown command.
+/// Returns the message for an unknown command.
 pub(super) fn unknown_words(name: &str, nearest: Option<&str>) -> String {
     let shown = on_one_line(name);
     let elsewhere = ELSEWHERE.iter().find(|(known, _)| *known == name.to_lowercase());
@@ -97,23 +97,23 @@ pub(super) fn unknown_words(name: &str, nearest: Option<&str>) -> String {
     }
 }
 
-/// What was typed.
+/// A parsed input line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ParsedLine<'a> {
-    /// Words for the model.
+    /// A message for the model.
     Words(&'a str),
-    /// A command and what stands behind it.
+    /// A command and its arguments.
     Command(&'static str, &'a str),
-    /// Nothing of ours; perhaps this was meant.
+    /// An unknown command.
     Unknown {
-        /// What was typed.
+        /// The typed name.
         name: &'a str,
-        /// The nearest command.
+        /// The most similar command, if there is one.
         nearest: Option<&'static str>,
     },
 }
 
-/// Understands a line. A path at its beginning is no command.
+/// Parses a line. A path at its beginning is not a command.
 pub(super) fn read(line: &str) -> ParsedLine<'_> {
     let trimmed = line.trim();
     let Some(rest) = trimmed.strip_prefix('/') else {
@@ -135,20 +135,19 @@ fn find(name: &str) -> Option<&'static str> {
     alias.or_else(|| COMMANDS.iter().map(|command| command.name).find(|known| *known == name))
 }
 
-/// The command whose name is most like it, if one is like it at all.
+/// Returns the most similar command; `None` if none is similar.
 fn nearest(name: &str) -> Option<&'static str> {
     let names = COMMANDS.iter().map(|command| command.name);
     let begins = names.clone().find(|known| !name.is_empty() && known.starts_with(name));
     let near = names
         .map(|known| (distance(name, known), known))
-        // One slip in a short name, more in a long one: `init` is no slip of `quit`. Two letters that changed places count
-        // as two.
+        // One edit in a short name, more in a long one: `init` is too far from `quit`. Swapped letters count as two edits.
         .filter(|(distance, known)| *distance <= (known.len() / 3).max(1))
         .min_by_key(|(distance, _)| *distance);
     begins.or(near.map(|(_, known)| known))
 }
 
-/// How many letters have to be changed, added or taken away.
+/// The Levenshtein distance of two names.
 fn distance(one: &str, two: &str) -> usize {
     let two: Vec<char> = two.chars().collect();
     let mut row: Vec<usize> = (0..=two.len()).collect();
@@ -171,23 +170,23 @@ fn distance(one: &str, two: &str) -> usize {
     row.last().copied().unwrap_or(0)
 }
 
-/// How `/compress` was meant.
+/// The options of `/compress`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CompressOptions {
-    /// What most of the summary shall be about.
+    /// The topic that gets most of the summary.
     pub(super) focus: Option<String>,
-    /// Newest exchanges that stay as they are.
+    /// The number of newest exchanges that stay unchanged.
     pub(super) keep_exchanges: Option<usize>,
-    /// Only show what would happen.
+    /// Whether only the plan is shown.
     pub(super) preview: bool,
 }
 
-/// Exchanges that stay where only `here` is said.
+/// The number of exchanges that `here` keeps by default.
 const USUAL_EXCHANGES: usize = 2;
-/// More than this is no compaction.
+/// The largest accepted number of exchanges.
 const MOST_EXCHANGES: usize = 100;
 
-/// Reads what stands behind `/compress`; what is wrong with it, where it cannot be meant.
+/// Parses the arguments of `/compress`, or returns an error message.
 pub(super) fn parse_compress_options(arguments: &str) -> Result<CompressOptions, String> {
     let mut wish = CompressOptions::default();
     let mut words: Vec<&str> = Vec::new();
@@ -220,7 +219,7 @@ pub(super) fn parse_compress_options(arguments: &str) -> Result<CompressOptions,
 
 const COMPRESS_FORMS: &str = "/compress [TOPIC | here [N] | --keep N] [--preview]";
 
-/// A count of exchanges as it was typed behind a word.
+/// Parses a count of exchanges after a keyword.
 fn exchanges(behind: &str, typed: Option<&str>) -> Result<usize, String> {
     let count = typed.and_then(|typed| typed.parse::<usize>().ok());
     count.filter(|count| (1..=MOST_EXCHANGES).contains(count)).ok_or_else(|| {

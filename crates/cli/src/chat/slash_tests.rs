@@ -1,4 +1,4 @@
-//! What is understood, and what was probably meant.
+//! Parsing slash commands, and suggestions for typing errors.
 
 use super::*;
 

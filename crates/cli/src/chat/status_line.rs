@@ -13,10 +13,10 @@ use crate::ui::figures::{cost_words, rounded};
 use crate::ui::gauge::Gauge;
 use crate::ui::text::{columns, counted, labelled, percent, thousands};
 
-/// Cells of the gauge in the status line.
+/// The cells of the gauge in the status line.
 const GAUGE_CELLS: usize = 12;
 
-/// What was used so far.
+/// The usage of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct UsageTally {
     pub(super) calls: u64,
@@ -25,7 +25,7 @@ pub(super) struct UsageTally {
     pub(super) unpriced: u64,
 }
 
-/// The lines at the start of a chat: model, window, threshold, folder, session.
+/// Formats the lines at the start of a chat: model, window, threshold, folder, session.
 pub(super) fn start(setup: &ChatSetup, connected: &ConnectedModel, agent: &Agent, width: usize) -> String {
     let at = &connected.at;
     let limits = &agent.session().model().limits;
@@ -74,7 +74,7 @@ pub(super) fn start(setup: &ChatSetup, connected: &ConnectedModel, agent: &Agent
     out
 }
 
-/// The line after an answer: how full the window is, the cost, and the share read from the cache.
+/// Formats the line after an answer: the fill of the window, the cost, and the share read from the cache.
 pub(super) fn status(pressure: Pressure, tally: &UsageTally, width: usize) -> String {
     let Pressure { tokens, threshold_tokens, window_tokens } = pressure;
     let gauge = Gauge { tokens, window_tokens, threshold_tokens };
@@ -89,14 +89,14 @@ pub(super) fn status(pressure: Pressure, tally: &UsageTally, width: usize) -> St
     if tally.usage.cache_read > 0 {
         parts.push(format!("cache {}", percent(tally.usage.cache_read, prompt)));
     }
-    // The figures matter more than the bar, and the first ones most.
+    // The figures matter more than the gauge, and the first ones most.
     while parts.len() > 1 && columns(&parts.join(" · ")) + GAUGE_CELLS + 1 > width {
         parts.pop();
     }
     format!("{} {}", gauge.bar(GAUGE_CELLS), parts.join(" · ").dimmed())
 }
 
-/// Said once, when a conversation has been compacted several times.
+/// The note after several compactions, shown once.
 pub(super) fn fading(compactions: u64) -> String {
     let times = if compactions == 2 { "twice".to_owned() } else { format!("{compactions} times") };
     format!(
@@ -105,7 +105,7 @@ the model can recall everything, /search finds it, /undo reverts a compaction, a
     )
 }
 
-/// What a whole conversation took, on one line.
+/// Formats the totals of a conversation on one line.
 pub(super) fn figures(total: &UsageTotal, compactions: u64) -> String {
     let UsageTotal { usage, calls, .. } = total;
     let mark = if total.estimated > 0 { "~" } else { "" };

@@ -13,7 +13,7 @@ use crate::ui::output::print_json;
 use crate::ui::progress::{ProgressLine, progress_words};
 use crate::ui::text::{bytes_words, counted, on_one_line, wrap};
 
-/// How a record on a server is backed up.
+/// How to back up a record on a server.
 const INSTEAD: &str = "`pg_dump --format=custom` backs the database up, with its artifacts; docs/guide/fleet.md says how to restore it";
 
 /// Copy the record, even while it is in use, into one file with its artifacts
@@ -34,12 +34,12 @@ pub(crate) struct BackupArgs {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &BackupArgs, app: &App) -> Result<(), CliError> {
     let path = RecordPlace::of(app)?.file("backup", INSTEAD)?;
     if !path.exists() {
         return Err(CliError::new(Exit::InputUnreadable, "there is no record to back up")
-            .because(format!("{} is not there", path_words(&path)))
+            .because(format!("{} does not exist", path_words(&path)))
             .hint(HOW_TO_BEGIN));
     }
     if args.file.symlink_metadata().is_ok() {
@@ -84,7 +84,7 @@ fn render(report: &BackupReport, width: usize) -> String {
     format!("{}\n{figures}\n{elsewhere}", wrap(&title, width, 2).trim_end().bold())
 }
 
-/// A backup of something that is damaged is a backup all the same; but it must not pass for a good one.
+/// A backup of a damaged record is kept, but the exit code reports the damage.
 fn unhealthy(report: &BackupReport) -> Result<(), CliError> {
     let missing = report.missing_artifacts.len() as u64;
     if report.problems.is_empty() && missing == 0 {

@@ -1,4 +1,4 @@
-//! Which calls `usage` and `savings` are about: those of one conversation or of all, since a time or from the beginning.
+//! Selects the calls for `usage` and `savings`: those of one conversation or of all, since a time or from the beginning.
 
 use clap::Args;
 use throughline_store::{CallFilter, Session};
@@ -19,7 +19,7 @@ pub(crate) struct CallScopeArgs {
     since: Option<TimeArg>,
 }
 
-/// The calls that were chosen.
+/// The selected calls.
 pub(crate) struct CallScope<'a> {
     /// `None` if nothing is recorded yet.
     pub(crate) record: Option<OpenRecord<'a>>,
@@ -28,7 +28,7 @@ pub(crate) struct CallScope<'a> {
     pub(crate) filter: CallFilter,
 }
 
-/// The title of the session: as it is stored for programs, or made from its first words for people.
+/// Which title of a session is shown: the stored one for programs, or one made from its first words for people.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TitleFor {
     Programs,
@@ -58,7 +58,7 @@ impl CallScopeArgs {
 }
 
 impl TitleFor {
-    /// For output as JSON or as text.
+    /// Selects the title for JSON output or for text.
     pub(crate) fn json(is_json: bool) -> Self {
         if is_json { Self::Programs } else { Self::People }
     }

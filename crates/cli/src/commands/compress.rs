@@ -33,20 +33,20 @@ use crate::record::session_context::{context_of, load_view};
 use crate::record::{OpenRecord, refused};
 use crate::ui::text::{counted, printable, thousands};
 
-/// Broken rules that are listed; the rest is counted.
+/// The most broken rules that are listed; the rest is counted.
 const MAX_VIOLATIONS_TOLD: usize = 10;
 
-/// An attempt with everything its report needs.
+/// An attempt with the inputs of its report.
 pub(crate) struct Compaction<'a> {
     pub(crate) input: &'a TranscriptInput,
     pub(crate) situation: &'a TranscriptLimits,
     pub(crate) ledger: &'a Ledger,
     pub(crate) attempt: Attempt,
-    /// How it went into the record, if it was of a recorded session.
+    /// The committed session, if a recorded session was compacted.
     pub(crate) committed: Option<Committed>,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &CompressArgs, context: &App) -> Result<(), CliError> {
     if args.json && args.out.as_deref().is_some_and(|path| path == Path::new(STANDARD_STREAM)) {
         return Err(CliError::new(Exit::Usage, "--json and --out - both want standard output")
@@ -63,19 +63,19 @@ pub(crate) fn run(args: &CompressArgs, context: &App) -> Result<(), CliError> {
     }
 }
 
-/// Compacts the view of a recorded session and commits a continuation, with the conversation locked all the while.
+/// Compacts the view of a recorded session and commits a continuation, with the conversation locked.
 fn run_on_record(args: &CompressArgs, context: &App, reference: &str) -> Result<(), CliError> {
     let record = OpenRecord::open_to_change(context, reference)?;
     let named = record.tip(reference)?;
     if args.preview {
-        // Looking changes nothing, so it may be done while somebody is at work.
+        // A preview changes nothing and takes no lock.
         let (_, transcript) = load_view(&record, &named)?;
         let context = &context_of(context, &record, &named)?;
         let corrections = corrections_of(&record, &named)?;
         return work(args, context, &recorded_input(&named, transcript), &corrections, |_| Ok(None));
     }
     record.locked(&named, "compress", |lease| {
-        // Somebody may have been at work on it until the lock was ours.
+        // The session may have changed before the lock was taken.
         let session = record.tip(named.id.as_str())?;
         let (view, transcript) = load_view(&record, &session)?;
         let context = &context_of(context, &record, &session)?;
@@ -104,20 +104,20 @@ fn run_on_record(args: &CompressArgs, context: &App, reference: &str) -> Result<
     })
 }
 
-/// The entries that the person removed from the state of a recorded conversation.
+/// The entries that the user removed from the state of a recorded conversation.
 fn corrections_of(record: &OpenRecord<'_>, session: &Session) -> Result<Vec<Correction>, CliError> {
     let now_ms = record.now.ms;
     RecordedState::corrections(&record.store, &record.owner, &session.id, now_ms).map_err(refused)
 }
 
-/// A compaction that is in the record.
+/// A compaction that was committed to the record.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Committed {
     pub(crate) from: SessionId,
     pub(crate) to: SessionId,
 }
 
-/// Makes the attempt, has it committed, and delivers the report.
+/// Makes the attempt, commits it with `commit`, and prints the report.
 fn work(
     args: &CompressArgs,
     context: &App,
@@ -140,7 +140,7 @@ fn work(
     let redactor = situation.settings.security.redact_secrets.then(Redactor::new);
     let count_message = |message: &Message| situation.counter.message(message);
     let (ledger, sizes) = Ledger::gather(messages, &groups, redactor.as_ref(), &count_message);
-    // Roundings of single messages are booked with the fixed part, so that the whole is the figure that others show.
+    // Rounding differences of single messages are added to the fixed part, so that the total is the one that other commands show.
     let message_tokens = sizes.iter().sum::<u64>();
     let fixed_tokens = match situation.size.filter(|size| size.messages == messages.len()) {
         Some(size) => size.total_tokens.saturating_sub(message_tokens),
@@ -160,7 +160,7 @@ fn work(
     compaction.deliver(args, context)
 }
 
-/// The compaction the command line asks for.
+/// The compaction that the command line requests.
 fn request(
     args: &CompressArgs,
     input: &TranscriptInput,
@@ -168,7 +168,7 @@ fn request(
     fixed_tokens: u64,
 ) -> CompressRequest {
     let transcript = &input.transcript;
-    // Sizes and limits are in one unit here: nothing is scaled.
+    // Sizes and limits have the same unit here, so nothing is scaled.
     let prompt_tokens = sizes.iter().sum::<u64>().saturating_add(fixed_tokens);
     CompressRequest {
         conversation: Snapshot {
@@ -190,8 +190,7 @@ fn request(
     }
 }
 
-/// Makes the attempt with the built-in engine, by rules and offline. A window that cannot even hold what must stay is
-/// refused.
+/// Makes the attempt with the built-in engine, by rules and offline. Refuses a window that cannot even hold the parts that must stay.
 fn attempt(
     situation: &TranscriptLimits,
     request: CompressRequest,
@@ -225,7 +224,7 @@ fn attempt(
     }
     attempt.report.plan.limits = situation.limits();
     if matches!(attempt.outcome, Outcome::Aborted { .. }) {
-        // Often the true cause: there is no room left to summarise anything into.
+        // Often the cause is that no space is left for a summary.
         let plan = &attempt.report.plan;
         let must_stay = MustStay { fixed_tokens, head: plan.head, tail: Some(plan.tail) };
         must_stay.check(&situation.budgets)?;
@@ -241,7 +240,7 @@ fn attempt(
     Ok(attempt)
 }
 
-/// What no compaction can make smaller.
+/// The parts of a transcript that no compaction makes smaller.
 struct MustStay {
     fixed_tokens: u64,
     head: Stretch,
@@ -249,7 +248,7 @@ struct MustStay {
 }
 
 impl MustStay {
-    /// Refuses a window that cannot hold it.
+    /// Refuses a window that cannot hold these parts.
     fn check(&self, budgets: &Budgets) -> Result<(), CliError> {
         let stretches = [Some(self.head), self.tail];
         let tokens = stretches
@@ -309,13 +308,13 @@ impl Compaction<'_> {
                 .because(printable(detail))
                 .hint("nothing was changed or written"));
         }
-        // The output first: a report of something that could not be written would mislead.
+        // The output is written first: a report about output that could not be written would mislead.
         if let Some(path) = &args.out {
             let document = self.document();
             if to_stdout { context.print_bytes(&document)? } else { write_atomic(path, &document)? }
         }
         if to_stdout {
-            // Stdout holds the transcript, so what is for people goes to the other side.
+            // Stdout holds the transcript, so the report goes to stderr.
             context.tell(&view::report(self, None, view::SummarySection::Hide, context.width));
             return Ok(());
         }
@@ -330,7 +329,7 @@ impl Compaction<'_> {
         self.attempt.items.iter().map(|item| item.json(&self.input.transcript.messages))
     }
 
-    /// The compacted transcript in the form of the input; the input itself when nothing was done.
+    /// The compacted transcript in the form of the input; the unchanged input if nothing was done.
     fn document(&self) -> Cow<'_, [u8]> {
         let transcript = &self.input.transcript;
         if !self.attempt.outcome.is_completed() {
@@ -349,7 +348,7 @@ impl Compaction<'_> {
         }
     }
 
-    /// A system prompt outside the list gets the note about compaction at its end, once.
+    /// The system prompt with the note about compaction appended, if it is separate from the messages and does not have the note yet.
     fn noted_system(&self) -> Option<String> {
         let system = self.input.transcript.preamble.system.as_ref()?;
         if !self.attempt.outcome.is_completed() {
@@ -358,7 +357,7 @@ impl Compaction<'_> {
         append_note(system.as_str(), SYSTEM_NOTE)
     }
 
-    /// One JSON object; messages stand in it byte for byte.
+    /// The result as one JSON object; messages keep their bytes.
     fn json(&self, parts: Parts) -> Result<Vec<u8>, CliError> {
         let mut out = Vec::new();
         let member = |out: &mut Vec<u8>, opening: &str, value: &dyn ErasedJson| -> Result<(), CliError> {
@@ -388,14 +387,14 @@ impl Compaction<'_> {
     }
 }
 
-/// What goes into the JSON object.
+/// The contents of the JSON object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parts {
     All,
     WithoutMessages,
 }
 
-/// Anything that can be written as JSON, by reference.
+/// A value that can be serialised as JSON through a reference.
 trait ErasedJson {
     fn write(&self, out: &mut Vec<u8>) -> Result<(), CliError>;
 }
@@ -408,7 +407,7 @@ impl<T: Serialize> ErasedJson for T {
     }
 }
 
-/// A request body with another system prompt; everything else in it stays byte for byte.
+/// Replaces the system prompt of a request body; everything else keeps its bytes.
 fn with_system(document: Vec<u8>, system: &str) -> Vec<u8> {
     let Ok(text) = String::from_utf8(document) else { return Vec::new() };
     let place = RawJson(&text)
@@ -428,7 +427,7 @@ fn with_system(document: Vec<u8>, system: &str) -> Vec<u8> {
     }
 }
 
-/// Where a piece of a text lies in it.
+/// The byte range of a slice within its text.
 fn place_in(text: &str, piece: &str) -> std::ops::Range<usize> {
     let start = piece.as_ptr().addr().saturating_sub(text.as_ptr().addr());
     start..start + piece.len()

@@ -1,4 +1,4 @@
-//! Tests of putting a system prompt back into its document.
+//! Replacing the system prompt of a request body.
 
 use super::*;
 

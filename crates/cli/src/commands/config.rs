@@ -16,7 +16,7 @@ use crate::home;
 use crate::settings::{bad_settings, load, load_settings, loader, read_bounded, read_config, say_warnings};
 use crate::ui::text::{columns, counted, on_one_line};
 
-/// Wider values do not move the next column to the right.
+/// The widest column of values; longer values do not move the next column.
 const MAX_VALUE_COLUMNS: usize = 32;
 
 /// Show and change settings
@@ -101,7 +101,7 @@ pub(crate) fn run(args: ConfigArgs, app: &App) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What a command prints: data for stdout, notes for stderr.
+/// The output of a command: data for stdout, notes for stderr.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct CommandOutput {
     data: String,
@@ -142,7 +142,7 @@ fn output(command: ConfigCommand, app: &App) -> Result<CommandOutput, CliError> 
             let notes = if path.exists() {
                 Vec::new()
             } else {
-                vec!["the file is not there yet; `throughline config set` makes it".to_owned()]
+                vec!["the file does not exist yet; `throughline config set` creates it".to_owned()]
             };
             Ok(CommandOutput { data: format!("{}\n", path.display()), notes })
         }
@@ -150,7 +150,7 @@ fn output(command: ConfigCommand, app: &App) -> Result<CommandOutput, CliError> 
     }
 }
 
-/// A setting or a section for people: values, and where they come from.
+/// Formats a setting or a section, with the origin of each value.
 pub(crate) fn with_origins(app: &App, key: &str) -> Result<String, CliError> {
     let loaded = load_settings(app, &[])?;
     Ok(table(&loaded.select(key).map_err(|errors| bad_settings(&errors))?))
@@ -160,7 +160,7 @@ fn get(loaded: &Loaded, key: &str, json: bool) -> Result<CommandOutput, CliError
     let values = loaded.select(key).map_err(|errors| bad_settings(&errors))?;
     let data = match values.as_slice() {
         [value] if value.key == key && json => pretty(&value_json(value)),
-        // For scripts: the bare value, and nothing where there is none.
+        // For scripts: the bare value, or an empty line if there is none.
         [value] if value.key == key => match &value.datum {
             Datum::Absent => "\n".to_owned(),
             Datum::Text(text) if text.is_empty() => "\n".to_owned(),
@@ -172,7 +172,7 @@ fn get(loaded: &Loaded, key: &str, json: bool) -> Result<CommandOutput, CliError
     Ok(CommandOutput { data, notes: Vec::new() })
 }
 
-/// Changes config.yaml and reports the result.
+/// Changes config.yaml and reports the effect.
 fn change(
     app: &App,
     edit: impl Fn(&Editor) -> Result<Edit, ConfigErrors>,
@@ -198,7 +198,7 @@ fn change(
     Ok(CommandOutput { data: String::new(), notes: vec![format!("{done}; {effect}")] })
 }
 
-/// The value of a key after a change, and who gives it.
+/// Describes the value of a key after a change, and its origin.
 fn effect(loaded: &Loaded, key: &str) -> String {
     match loaded.values.iter().find(|value| value.key == key) {
         None | Some(SettingValue { datum: Datum::Absent, .. }) => format!("{key} is not set"),
@@ -212,8 +212,8 @@ fn effect(loaded: &Loaded, key: &str) -> String {
     }
 }
 
-/// Without a file: everything that is in effect. With one: that file alone, with the environment only for the
-/// variables it names.
+/// Without a file, checks the settings in effect. With one, checks that file alone; the environment only supplies the variables that the
+/// file names.
 fn check(app: &App, file: Option<&Path>, json: bool) -> Result<CommandOutput, CliError> {
     let (name, outcome) = match file {
         None => (path_words(&app.config_path()), loader(app, &[])?.load()),
@@ -252,7 +252,7 @@ fn check(app: &App, file: Option<&Path>, json: bool) -> Result<CommandOutput, Cl
     }
 }
 
-/// How many settings somebody set, and how many of those are not what they would be anyway.
+/// The number of settings that were set, and of those that differ from their default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct SettingCounts {
     set: u64,
@@ -261,7 +261,7 @@ struct SettingCounts {
 
 impl SettingCounts {
     fn of(loaded: &Loaded) -> Self {
-        // Nothing is read that could be wrong.
+        // The defaults involve no input, so loading them cannot fail.
         let defaults = Loader::new().load().map(|defaults| defaults.values).unwrap_or_default();
         let is_default = |value: &SettingValue| {
             defaults.iter().any(|default| default.key == value.key && default.datum == value.datum)
@@ -288,7 +288,7 @@ impl SettingCounts {
     }
 }
 
-/// What a check found, for programs.
+/// The result of a check as JSON.
 fn checked(file: &str, counts: SettingCounts, errors: &[ConfigError], warnings: &[Warning]) -> String {
     pretty(&json!({
         "file": file,
@@ -300,7 +300,7 @@ fn checked(file: &str, counts: SettingCounts, errors: &[ConfigError], warnings: 
     }))
 }
 
-/// Key, value and origin in columns.
+/// Formats key, value and origin in columns.
 fn table(values: &[&SettingValue]) -> String {
     let rows: Vec<(String, String, String)> = values
         .iter()
@@ -320,14 +320,14 @@ fn table(values: &[&SettingValue]) -> String {
         .collect()
 }
 
-/// A setting for programs.
+/// A setting as JSON.
 pub(crate) fn value_json(value: &SettingValue) -> serde_json::Value {
     let datum = match &value.datum {
         Datum::Absent => serde_json::Value::Null,
         Datum::Switch(on) => (*on).into(),
         Datum::Whole(number) => (*number).into(),
         Datum::Number(number) => (*number).into(),
-        // Printing masks passwords in addresses, but shows an empty text as two quotes.
+        // `Display` masks passwords in addresses, but shows an empty text as two quotes.
         Datum::Text(text) if text.is_empty() => "".into(),
         Datum::Secret(secret) if secret.is_empty() => "".into(),
         datum => datum.to_string().into(),

@@ -1,4 +1,4 @@
-//! Tests of `throughline config` against a home directory of their own.
+//! `throughline config` with a home directory per test.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ struct Shell {
     config: ConfigArgs,
 }
 
-/// A home directory, the environment and the command line of one test.
+/// The home directory, environment and command line of one test.
 struct ModelLookup {
     folder: TempDir,
     app: App,
@@ -56,7 +56,7 @@ impl ModelLookup {
         fs::read_to_string(self.app.config_path()).unwrap()
     }
 
-    /// The folder of the test has another name every time.
+    /// Masks the temporary folder, whose name differs in every run.
     fn tidy(&self, text: &str) -> String {
         text.replace(&self.folder.path().display().to_string(), "").replace('\\', "/")
     }
@@ -209,7 +209,7 @@ fn a_wrong_file_can_be_set_right() {
 fn check_judges_one_file_or_everything() {
     let mut lookup = ModelLookup::new(None);
     assert_eq!(lookup.data("check"), "/home/config.yaml: fine, 0 settings differ from the default\n");
-    // A setting that is set to its default does not differ from it.
+    // A setting with the value of its default does not count as different.
     lookup.app.sets = vec!["compression.threshold=0.5".to_owned(), "compression.enabled=false".to_owned()];
     assert_eq!(
         lookup.data("check"),

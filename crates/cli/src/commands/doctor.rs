@@ -44,7 +44,7 @@ pub(crate) struct DoctorArgs {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &DoctorArgs, app: &App) -> Result<(), CliError> {
     let place = RecordPlace::of(app)?;
     let artifacts = artifact_place(app)?;
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &DoctorArgs, app: &App) -> Result<(), CliError> {
     })
 }
 
-/// Looks the record over, wherever it is.
+/// Checks the record, in a file or on a server.
 pub(crate) fn examine(
     app: &App,
     place: &RecordPlace,
@@ -98,7 +98,7 @@ pub(crate) fn examine(
     }
 }
 
-/// Repairs the record, wherever it is: a file after a backup, a server without one.
+/// Repairs the record: a file after a backup, a server without one.
 fn repair(
     app: &App,
     place: &RecordPlace,
@@ -120,7 +120,7 @@ fn repair(
     }
 }
 
-/// What even the doctor cannot look at. Others are sent to the doctor; here that would not help.
+/// The error if the record cannot even be checked. The usual hint, to run the doctor, would not help here.
 fn beyond_help(error: StoreError) -> CliError {
     match error {
         StoreError::Damaged { .. } | StoreError::Database { .. } => {
@@ -131,7 +131,7 @@ fn beyond_help(error: StoreError) -> CliError {
     }
 }
 
-/// Where everything is kept as it was before mending.
+/// The path of the backup that is made before a repair.
 fn backup_path(app: &App) -> PathBuf {
     let stamp = app.now().stamp();
     let named = |number: u32| {
@@ -161,7 +161,7 @@ fn tell_mended(
     } else {
         app.print(&view::mended(report, &place.path(), app.width))?;
     }
-    // Mending again would come to the same.
+    // A second repair would have the same result.
     unwell(&report.after, "not everything could be repaired", |mendable| match mendable {
         true => "nothing was lost by trying; restore the record from a backup",
         false => "each finding says what can be done by hand",
@@ -172,7 +172,7 @@ fn is_well(findings: &[RecordProblem]) -> bool {
     findings.iter().all(|finding| finding.severity() == throughline_store::Severity::Notice)
 }
 
-/// Scripts see the exit code. The hint depends on whether anything can be mended.
+/// Reports findings by the exit code. The hint depends on whether anything can be repaired.
 fn unwell(findings: &[RecordProblem], what: &str, hint: fn(bool) -> &'static str) -> Result<(), CliError> {
     if is_well(findings) {
         return Ok(());
@@ -182,7 +182,7 @@ fn unwell(findings: &[RecordProblem], what: &str, hint: fn(bool) -> &'static str
         .hint(hint(findings.iter().any(RecordProblem::is_mendable))))
 }
 
-/// What was found, for programs.
+/// The findings as JSON.
 pub(crate) fn diagnosis_json(diagnosis: &Diagnosis) -> Value {
     json!({
         "well": diagnosis.is_well(),
@@ -194,7 +194,7 @@ pub(crate) fn diagnosis_json(diagnosis: &Diagnosis) -> Value {
     })
 }
 
-/// Each finding with what it means and what can be done.
+/// Each finding with its meaning and its remedy, as JSON.
 fn findings_json(findings: &[RecordProblem]) -> Value {
     let one = |finding: &RecordProblem| {
         json!({

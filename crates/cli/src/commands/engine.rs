@@ -28,7 +28,7 @@ pub(crate) struct EngineArgs {
     stdio: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(_args: &EngineArgs, app: &App) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| {
@@ -54,7 +54,7 @@ async fn serve(app: &App) -> Result<(), CliError> {
     };
     let (engines, problems) = Engines::find(parts).await?;
     problems.iter().for_each(|problem| app.warn(problem));
-    // Whatever `context.engine` says: an agent that asks for Throughline's engine means this one.
+    // Independent of `context.engine`: an agent that starts this command wants Throughline's own engine.
     let engine = engines.without_own_model().built_in();
     let served = serve_engine(engine, env!("CARGO_PKG_VERSION"), tokio::io::stdin(), tokio::io::stdout());
     served.await.map_err(|error| {

@@ -21,14 +21,14 @@ use crate::ui::output::print_json;
 use crate::ui::text::{counted, on_one_line};
 use view::ImportProgress;
 
-/// The lock on importing.
+/// The name of the lock for imports.
 const IMPORT_LOCK: &str = "import";
-/// How long an import waits for another.
+/// How long an import waits for another one.
 const MAX_WAIT: Duration = Duration::from_secs(15 * 60);
 const WAIT_BETWEEN: Duration = Duration::from_millis(50);
-/// Broken lines and the like told before the rest is only counted.
+/// The most notes, such as about broken lines, that are listed; the rest is counted.
 const MAX_NOTES_TOLD: usize = 20;
-/// Files named when several could not be imported.
+/// The most failed files that are named.
 const MAX_FAILURES_TOLD: usize = 10;
 
 /// Import the histories of Claude Code, Codex and Hermes, and transcripts of any kind
@@ -52,7 +52,7 @@ pub(crate) struct ImportArgs {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &ImportArgs, app: &App) -> Result<(), CliError> {
     let paths = if args.paths.is_empty() { default_paths(app)? } else { args.paths.clone() };
     for path in &paths {
@@ -94,14 +94,14 @@ pub(crate) fn run(args: &ImportArgs, app: &App) -> Result<(), CliError> {
     } else {
         app.print(&view::render(&report, app.width))?;
     }
-    // A record that cannot be written ends the import at once; the lines above show what was done until then.
+    // An import ends at once if the record cannot be written; the lines above show what was imported until then.
     done.map_err(refused)?;
     kept?;
     freed?;
     failed(&report)
 }
 
-/// Waits until no other import is at work: two that read the same files at once would each find nothing recorded.
+/// Waits for the lock: two concurrent imports of the same files would each find that nothing is recorded yet.
 fn take_turns<'r, 'a>(record: &'r OpenRecord<'a>, app: &App) -> Result<Lock<'r, 'a>, CliError> {
     let began = Instant::now();
     let mut has_told = false;
@@ -124,7 +124,7 @@ fn take_turns<'r, 'a>(record: &'r OpenRecord<'a>, app: &App) -> Result<Lock<'r, 
     }
 }
 
-/// The places of histories on this machine. Reports those that do not exist.
+/// Returns the folders of histories on this machine. Reports those that do not exist.
 fn default_paths(app: &App) -> Result<Vec<PathBuf>, CliError> {
     let history_locations = history_locations(app);
     let (found, missing): (Vec<AgentHistory>, Vec<AgentHistory>) =
@@ -145,9 +145,9 @@ fn default_paths(app: &App) -> Result<Vec<PathBuf>, CliError> {
     Ok(found.into_iter().map(|place| place.path).collect())
 }
 
-/// Broken lines, each with its file and number.
+/// Prints notes, such as about broken lines, with file and line number.
 fn print_notes(app: &App, report: &ImportReport) {
-    // What was said about a file before need not be said again.
+    // Notes about a file that an earlier import reported are not repeated.
     let fresh =
         |file: &&FileReport| file.counts.messages > 0 || !matches!(file.outcome, FileOutcome::Imported);
     let files = report.files.iter().filter(fresh);
@@ -168,7 +168,7 @@ fn print_notes(app: &App, report: &ImportReport) {
     }
 }
 
-/// The failure of an import that could not read everything.
+/// The error if some files could not be read.
 fn failed(report: &ImportReport) -> Result<(), CliError> {
     let failures: Vec<(&Path, &str)> = report.failures().collect();
     if failures.is_empty() {

@@ -1,4 +1,4 @@
-//! Tests of where histories are looked for.
+//! The folders in which histories are searched.
 
 use super::*;
 

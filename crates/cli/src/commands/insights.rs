@@ -31,7 +31,7 @@ pub(crate) struct InsightsArgs {
     json: bool,
 }
 
-/// Everything the command found out.
+/// The data of the page.
 #[derive(Default)]
 pub(crate) struct Insights {
     pub(crate) first_day: Date,
@@ -46,7 +46,7 @@ pub(crate) struct Insights {
     pub(crate) top: usize,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &InsightsArgs, app: &App) -> Result<(), CliError> {
     let now = app.now();
     let mut insights = Insights {

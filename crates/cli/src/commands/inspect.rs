@@ -43,17 +43,17 @@ pub(crate) struct InspectArgs {
     json: bool,
 }
 
-/// Everything `inspect` found out.
+/// The data of the page.
 pub(crate) struct Inspection<'a> {
     pub(crate) input: &'a TranscriptInput,
     pub(crate) situation: &'a TranscriptLimits,
     pub(crate) breakdown: ContextBreakdown,
     pub(crate) violations: Vec<Violation>,
-    /// How many tools and messages to list.
+    /// The most tools and messages that are listed.
     pub(crate) top: usize,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &InspectArgs, app: &App) -> Result<(), CliError> {
     let counting = if args.exact { CountMethod::Exact } else { CountMethod::Estimate };
     let input = load_input(app, &args.transcript, Original::Drop)?;
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &InspectArgs, app: &App) -> Result<(), CliError> {
 }
 
 impl Inspection<'_> {
-    /// The same for machines. Messages are numbered from zero.
+    /// The same data as JSON. Messages are numbered from zero.
     fn json(&self) -> serde_json::Value {
         let Self { input, situation, breakdown, violations, top } = self;
         let transcript = &input.transcript;

@@ -67,7 +67,7 @@ struct LcmShowArgs {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &LcmArgs, app: &App) -> Result<(), CliError> {
     let limits = lcm_limits(&load_settings(app, &[])?.settings.lcm).recall;
     match &args.command {
@@ -109,7 +109,7 @@ fn write_tree(node: &TreeNode, depth: usize, out: &mut String) {
     }
 }
 
-/// A node on one line.
+/// Formats a node on one line.
 fn line(head: &NodeHead) -> String {
     let (first, end) = head.between();
     let node = &head.node;
@@ -151,7 +151,7 @@ fn show(args: &LcmShowArgs, app: &App, limits: &RecallLimits) -> Result<(), CliE
     app.print(&out)
 }
 
-/// All messages that a node covers, page by page.
+/// Prints all messages that a node covers, page by page.
 fn messages(
     args: &LcmShowArgs,
     app: &App,
@@ -169,7 +169,7 @@ fn messages(
         let page = recall.expand(&found.head.session, &ask).map_err(told)?;
         items.extend(page.items);
         match (page.next_offset, page.next_from) {
-            // The rest of a long message, before what comes after it.
+            // The rest of a long message comes before the next message.
             (Some(offset), _) => {
                 ask.from = items.last().map(number);
                 ask.offset = Some(offset);
@@ -206,7 +206,7 @@ fn number(item: &ExpandedItem) -> u64 {
     }
 }
 
-/// What recall refused, in words that say what to do about it.
+/// Converts a recall error, with a hint.
 fn told(error: RecallError) -> CliError {
     match error {
         RecallError::Store(error) => refused(error),

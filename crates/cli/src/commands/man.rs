@@ -11,7 +11,7 @@ use crate::files::write_atomic;
 /// Write the manual pages into a folder
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The folder; it is made
+    /// The folder, created if missing
     folder: PathBuf,
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ManArgs, cli: Command, _app: &App) -> Result<(), CliErr
         CliError::new(Exit::OutputFailed, format!("cannot make the folder {}", path_words(&args.folder)))
             .because(io_words(&error))
     })?;
-    // Options of all commands are added to each when it is built.
+    // Building the command adds the global options to each subcommand.
     let mut cli = cli;
     cli.build();
     write(args, &cli, "throughline")

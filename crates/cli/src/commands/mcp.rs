@@ -22,7 +22,7 @@ use crate::record::RecordStore;
 use crate::settings::load_settings;
 use crate::ui::output::print_json;
 
-/// How to add the server to the agents people use.
+/// How to add the server to common agents.
 const HOW_TO_ADD: &str = "\
 Recall for other agents: search over everything recorded, and reading it again.
 An agent starts this program itself; add it once:
@@ -39,7 +39,7 @@ Conversations are recorded by the gateway (`throughline serve`), by `throughline
 or with `throughline import`.
 ";
 
-/// The same for programs.
+/// The same as JSON.
 fn how_to_add() -> Value {
     let server = json!({ "command": "throughline", "args": ["mcp"] });
     json!({
@@ -73,7 +73,7 @@ pub(crate) struct McpArgs {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &McpArgs, app: &App) -> Result<(), CliError> {
     if args.json {
         return print_json(app, &how_to_add());
@@ -88,14 +88,14 @@ pub(crate) fn run(args: &McpArgs, app: &App) -> Result<(), CliError> {
     runtime.block_on(boxed(async {
         let recall = Arc::new(RecallServer::open(app).await?);
         match tool_server::serve(recall, tokio::io::stdin(), tokio::io::stdout()).await {
-            // An agent that has left needs no answer.
+            // A client that disconnected needs no answer.
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(failed(io_words(&error))),
             _ => Ok(()),
         }
     }))
 }
 
-/// The tools of the lossless engine, which are for one conversation. Here each call names it.
+/// The tools of the lossless engine for one conversation, with a parameter that names the conversation.
 fn tools_of_one_session(answers_questions: bool) -> impl Iterator<Item = ToolSchema> {
     let all = RecallToolset::schemas().into_iter();
     all.filter(move |tool| answers_questions || tool.name != RecallToolset::QUESTION).map(|mut tool| {
@@ -109,7 +109,7 @@ fn tools_of_one_session(answers_questions: bool) -> impl Iterator<Item = ToolSch
     })
 }
 
-/// The record, for the agent that calls.
+/// The record, served to an agent.
 struct RecallServer {
     store: Arc<dyn Store>,
     owner: Owner,
@@ -134,11 +134,11 @@ impl RecallServer {
         };
         let (engines, problems) = Engines::find(parts).await?;
         problems.iter().for_each(|problem| app.warn(problem));
-        // Nobody's own model is at hand here.
+        // No conversation's own model is available here.
         Ok(Self { store, owner: Owner::default(), engines: engines.without_own_model() })
     }
 
-    /// Answers a call of the tools for one conversation, which is named among the arguments.
+    /// Runs a tool for one conversation, which the arguments name.
     async fn within(&self, name: &str, mut arguments: Map<String, Value>) -> Result<String, RecordToolError> {
         let Some(Value::String(reference)) = arguments.remove("session") else {
             return Err(RecordToolError::Refused(

@@ -45,7 +45,7 @@ pub(crate) struct ModelsArgs {
     json: bool,
 }
 
-/// Prices of a million tokens, in millionths of a dollar.
+/// Prices per million tokens, in millionths of a dollar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MillionTokenPrices {
     pub(crate) input: Option<u64>,
@@ -56,27 +56,27 @@ pub(crate) struct MillionTokenPrices {
     pub(crate) basis: PriceBasis,
 }
 
-/// One model in a list.
+/// A model in a list.
 pub(crate) struct ListedRow {
     pub(crate) model: ModelAtEndpoint,
     pub(crate) rates: MillionTokenPrices,
 }
 
-/// Everything about one model.
+/// The details of one model.
 pub(crate) struct ModelDetails {
     pub(crate) model: ModelAtEndpoint,
     pub(crate) limits: Option<Limits>,
     pub(crate) rates: MillionTokenPrices,
 }
 
-/// What a command line finds before it asks anyone.
+/// The inputs of a lookup: settings, catalogue and arguments.
 struct ModelLookup<'a> {
     app: &'a App,
     settings: Settings,
     catalogue: Catalogue,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &ModelsArgs, app: &App) -> Result<(), CliError> {
     let loaded = load_settings(app, &[])?;
     let window = loaded.window_setting();
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &ModelsArgs, app: &App) -> Result<(), CliError> {
 }
 
 impl ModelLookup<'_> {
-    /// Who serves the model. Where nobody does, what the catalogue knows is still worth showing.
+    /// The endpoint of the model. `None` if there is none: the catalogue's facts are still shown.
     fn endpoint(&self, wish: &ModelSpec) -> Result<Option<Endpoint>, CliError> {
         match wish.endpoint(|name| self.app.variable(name).map(str::to_owned)) {
             Ok(endpoint) => Ok(Some(endpoint)),
@@ -168,7 +168,7 @@ impl ModelLookup<'_> {
     }
 
     fn row(&self, wish: &ModelSpec, name: &str, served: Option<(&Endpoint, &ListedModel)>) -> ListedRow {
-        // In a list of models, a window without a model is about none of them.
+        // In a list of models, a window setting that names no model does not apply.
         let window = wish.window.clone().filter(|window| matches!(window.scope, WindowScope::Model(_)));
         let wish = ModelSpec { window, ..wish.clone() }.named(name);
         let said = served.and_then(|(_, listed)| listed.window);
@@ -179,7 +179,7 @@ impl ModelLookup<'_> {
         ListedRow { rates: self.rates(&model), model }
     }
 
-    /// The window that an earlier refusal stated.
+    /// The window that an earlier error of the endpoint stated.
     fn learnt(&self, endpoint: &Endpoint, model: &str) -> Result<Option<u64>, CliError> {
         if !RecordPlace::of(self.app)?.is_there() {
             return Ok(None);
@@ -189,7 +189,7 @@ impl ModelLookup<'_> {
     }
 
     fn rates(&self, model: &ModelAtEndpoint) -> MillionTokenPrices {
-        // Large prompts may be more expensive, so the price of a million is ten times that of a prompt of ordinary size.
+        // Large prompts may have a higher price, so the price per million is computed from a prompt of ordinary size.
         const TOKENS: u64 = 100_000;
         const TIMES: u64 = 10;
         let provider = model.endpoint.as_ref().map_or("", |endpoint| endpoint.kind.name());
@@ -243,7 +243,7 @@ impl ListedRow {
 }
 
 impl ModelDetails {
-    /// Whether a value is from the user's own file.
+    /// Whether a value comes from the user's own catalogue.
     pub(crate) fn is_own(&self, value: OwnValue) -> bool {
         self.model.known.own_values.contains(&value)
     }

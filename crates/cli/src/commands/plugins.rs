@@ -45,17 +45,17 @@ enum PluginsCommand {
     Schema,
 }
 
-/// One engine.
+/// A context engine in the list.
 struct EngineRow {
     name: String,
-    /// Where it is; nothing for the built-in one.
+    /// Its directory; `None` for the built-in engine.
     directory: Option<EngineDirectory>,
     manifest: Option<Manifest>,
     problem: Option<String>,
     is_selected: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
     match &args.command {
         Some(PluginsCommand::Check(check)) => check::run(check, app),
@@ -64,13 +64,13 @@ pub(crate) fn run(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
     }
 }
 
-/// The engines there are, one JSON object each.
+/// Returns the available engines as JSON objects.
 pub(crate) fn listed(app: &App) -> Result<Vec<serde_json::Value>, CliError> {
     let settings = load_settings(app, &[])?.settings;
     Ok(rows(app, selected(&settings.context.engine)).iter().map(as_json).collect())
 }
 
-/// The engine that a setting names.
+/// The name of the engine that a setting selects.
 fn selected(setting: &str) -> &str {
     let name = setting.trim();
     if name.is_empty() { Compressor::NAME } else { name }
@@ -86,7 +86,7 @@ fn list(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
     }
     app.print(&render(&listed))?;
     if !listed.iter().any(|one| one.is_selected) {
-        app.warn(&format!("`context.engine` names `{selected}`, which is not there"));
+        app.warn(&format!("`context.engine` names `{selected}`, which does not exist"));
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ use crate::ui::output::print_json;
 use crate::ui::progress::ProgressLine;
 use crate::ui::text::{counted, on_one_line};
 
-/// Files named when several could not be replayed.
+/// The most failed files that are named.
 const MAX_FAILURES_TOLD: usize = 10;
 
 /// Price recorded conversations: as their own client sent them, and through Throughline
@@ -94,9 +94,9 @@ impl From<Summaries> for SummaryCost {
     }
 }
 
-/// A conversation that was replayed, and on which terms.
+/// A replayed conversation, with the terms of the replay.
 pub(crate) struct ReplayedSession {
-    /// The file, and the sub-agent whose conversation it is.
+    /// The name of the file, and of the sub-agent if the conversation is one's.
     pub(crate) name: String,
     pub(crate) model: String,
     pub(crate) window_tokens: u64,
@@ -105,7 +105,7 @@ pub(crate) struct ReplayedSession {
     pub(crate) report: SessionReplay,
 }
 
-/// Everything that was replayed.
+/// All replayed conversations.
 #[derive(Default)]
 pub(crate) struct ReplayPage {
     pub(crate) conversations: Vec<ReplayedSession>,
@@ -115,7 +115,7 @@ pub(crate) struct ReplayPage {
     pub(crate) summaries: Option<SummaryCost>,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &ReplayArgs, app: &App) -> Result<(), CliError> {
     let catalogue = catalogue(app)?;
     let files = transcript_files(&args.paths)?;
@@ -126,7 +126,7 @@ pub(crate) fn run(args: &ReplayArgs, app: &App) -> Result<(), CliError> {
         line.show(&format!("{} of {}  {}", number + 1, files.len(), path_words(&file.path)));
         match replay_file(args, app, &catalogue, &file.path, &mut line) {
             Ok(replayed) => replayed.into_iter().for_each(|one| page.add(one)),
-            // A folder may hold other things too.
+            // Folders may also contain other files.
             Err(failure) if !file.was_named && failure.exit() == Exit::BadInput => {
                 line.end();
                 app.note(&format!("{} is left out: {}", path_words(&file.path), failure.words()));
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &ReplayArgs, app: &App) -> Result<(), CliError> {
     outcome(&page, &failures)
 }
 
-/// Replays every conversation of a file.
+/// Replays all conversations of a file.
 fn replay_file(
     args: &ReplayArgs,
     app: &App,
@@ -157,7 +157,7 @@ fn replay_file(
 ) -> Result<Vec<ReplayedSession>, CliError> {
     let input = read_transcript(file, &DecodeOptions::default(), Original::Drop)?;
     for note in &input.transcript.notes {
-        // Both are taken into account here.
+        // The replay takes both into account.
         let is_known = note.text == Note::COMPACTION || note.text.starts_with(Note::SUB_AGENTS);
         if !is_known {
             let place = note.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -201,7 +201,7 @@ fn replay_talk(
     .collect();
     let situation = TranscriptLimits::of(app, &args.window, &flags, transcript, CountMethod::Estimate)?;
     if !situation.notes.is_empty() {
-        // Notes stand on lines of their own.
+        // Notes are printed on separate lines.
         line.end();
         situation.print_notes(app);
     }

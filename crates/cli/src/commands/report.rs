@@ -36,7 +36,7 @@ pub(crate) struct ReportArgs {
     redact: bool,
 }
 
-/// Everything a report is made of.
+/// The contents of a report.
 struct Report<'a> {
     conversation: throughline_store::Conversation,
     name: Option<String>,
@@ -48,7 +48,7 @@ struct Report<'a> {
     redactor: Option<Redactor>,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &ReportArgs, app: &App) -> Result<(), CliError> {
     let record = OpenRecord::open_to_read(app, &args.id)?;
     let session = record.tip(&args.id)?;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &ReportArgs, app: &App) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A conversation as a list shows it, from its chain.
+/// Builds the list entry of a conversation from its chain.
 fn conversation_of(
     tip: throughline_store::Session,
     chain: &[throughline_store::Session],

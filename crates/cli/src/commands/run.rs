@@ -1,7 +1,7 @@
 //! `throughline run`: starts a client behind a gateway.
 //!
-//! The gateway is another process, shared by all runs with this home directory, and stops with the last of them. The client
-//! gets the gateway's address in variables or arguments. None of its files change, and it uses the terminal directly.
+//! The gateway is a separate process, shared by all runs with this home directory, and stops with the last of them. The client gets the
+//! gateway's address in variables or arguments. None of its files change, and it uses the terminal directly.
 
 mod client_command;
 mod connection;
@@ -58,7 +58,7 @@ pub(crate) struct RunArgs {
     command: Vec<OsString>,
 }
 
-/// Carries out the command. Does not return where the client's exit code is not zero.
+/// Runs the command. Exits with the client's exit code if that is not zero.
 pub(crate) fn run(args: &RunArgs, app: &App) -> Result<(), CliError> {
     if args.list {
         return app.print(&clients::described());

@@ -34,7 +34,7 @@ pub(crate) struct SavingsArgs {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &SavingsArgs, app: &App) -> Result<(), CliError> {
     let CallScope { record, tip, filter } = args.calls.open(app, TitleFor::json(args.json))?;
     let savings = match &record {

@@ -99,7 +99,7 @@ impl From<RoleArg> for Role {
     }
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &SearchArgs, app: &App) -> Result<(), CliError> {
     let record = match &args.session {
         Some(reference) => Some(OpenRecord::open_to_read(app, reference)?),
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &SearchArgs, app: &App) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Calls conversations without a title by their first words.
+/// Sets the first words as the title of conversations without one.
 fn name_hits(record: &OpenRecord<'_>, answer: &mut SearchAnswer) -> Result<(), CliError> {
     let mut names: HashMap<SessionId, Option<String>> = HashMap::new();
     for hit in answer.hits.iter_mut().filter(|hit| hit.title.is_none()) {

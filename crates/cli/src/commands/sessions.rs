@@ -19,10 +19,10 @@ use crate::error::CliError;
 use crate::record::{OpenRecord, refused};
 use crate::ui::output::print_json;
 
-/// Conversations listed when nothing else is asked for.
+/// The default number of listed conversations.
 const DEFAULT_LISTED: usize = 20;
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &SessionsArgs, app: &App) -> Result<(), CliError> {
     match &args.command {
         None => list(&args.list, app),
@@ -50,7 +50,7 @@ fn list(args: &SessionListArgs, app: &App) -> Result<(), CliError> {
         program: args.program.clone(),
         include_attached: args.all,
         after: None,
-        // One more than is shown tells whether there are more.
+        // One more than the list shows, to find out whether there are more.
         limit: limit.map(|limit| limit.saturating_add(1)),
         ..SessionFilter::default()
     };
@@ -86,7 +86,7 @@ fn list(args: &SessionListArgs, app: &App) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Conversations in which something was said. One that was only opened says nothing.
+/// Returns conversations with messages. Sessions that were only opened are left out.
 fn begun(record: &OpenRecord<'_>, mut filter: SessionFilter) -> Result<Vec<Conversation>, CliError> {
     let wanted = filter.limit.unwrap_or(usize::MAX);
     let mut begun = Vec::new();

@@ -37,7 +37,7 @@ pub(crate) struct StateArgs {
     /// Only entries of this kind (repeatable)
     #[arg(long, value_name = "KIND", value_parser = parse_kind)]
     kind: Vec<StateKind>,
-    /// Only what is open or in progress, and constraints
+    /// Show only open entries, entries in progress, and constraints
     #[arg(long)]
     open: bool,
     /// Whole texts, not only their beginning
@@ -61,7 +61,7 @@ fn parse_kind(text: &str) -> Result<StateKind, String> {
     })
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &StateArgs, app: &App) -> Result<(), CliError> {
     let changes = !args.drop.is_empty() || !args.restore.is_empty();
     let record = if changes {
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &StateArgs, app: &App) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Names that nothing has: nothing was changed then.
+/// The error for unknown names; in this case nothing was changed.
 fn refuse_unknown(unknown: &[String], what: &str, session: &str) -> Result<(), CliError> {
     let Some(first) = unknown.first() else { return Ok(()) };
     let first = on_one_line(first);

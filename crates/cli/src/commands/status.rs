@@ -29,7 +29,7 @@ pub(crate) struct StatusArgs {
     check: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &StatusArgs, app: &App) -> Result<(), CliError> {
     let gateways = gateways::running(app);
     if args.check {
@@ -87,7 +87,7 @@ fn page(app: &App, gateways: &[RunningGateway], today: &UsageOverview, saved: &S
         thousands(tokens),
         cost_words(total.cost_micro_usd, total.calls, total.unpriced)
     ));
-    // Without prices nothing is known about savings.
+    // Without prices, savings are unknown.
     if total.unpriced < total.calls {
         out.push_str(&format!(
             "Saved     {} by Throughline, by estimate (`throughline savings`); {} by the provider's cache\n",
@@ -99,7 +99,7 @@ fn page(app: &App, gateways: &[RunningGateway], today: &UsageOverview, saved: &S
         .by_program
         .iter()
         .map(|total| {
-            // What the record calls a program that sends no name.
+            // The record's name for programs that do not identify themselves.
             let name = if total.group == "gateway" { "other programs" } else { &total.group };
             format!("{name} ({})", counted(total.calls, "call", "calls"))
         })

@@ -17,7 +17,7 @@ use upkeep::{EraseOwnerArgs, ExpireArgs, ExportOwnerArgs, LogArgs};
 
 use crate::ui::text::{bytes_words, counted, thousands};
 
-/// What the record is kept in; copy it to another engine, expire, export and erase
+/// Show the record's storage; copy, expire, export and erase it
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
     #[command(subcommand)]
@@ -55,14 +55,14 @@ Examples:
   throughline store copy --to record-from-db.db
   throughline store copy --to from-db.db --artifacts file:///srv/large-texts
 
-The record that the settings name stays as it is. Nobody may write to either
-meanwhile. A copy that was interrupted goes on when the command is given again.
+The record that the settings name is not changed. Nothing may write to either
+record during the copy. Run the command again to continue an interrupted copy.
 At the end everything is read back and compared.")]
 struct CopyArgs {
-    /// Where to: the address of a PostgreSQL database, or a file
+    /// The target: the address of a PostgreSQL database, or a file
     #[arg(long, value_name = "PLACE")]
     to: String,
-    /// Where the large texts of the copy go, as `store.artifacts` reads it
+    /// Where to store the copy's large texts; accepts the same values as `store.artifacts`
     #[arg(long, value_name = "URL")]
     artifacts: Option<String>,
     /// Print one JSON object
@@ -70,21 +70,21 @@ struct CopyArgs {
     json: bool,
 }
 
-/// Remove large texts that nothing refers to any more from the place that `store.artifacts` names
+/// Remove unreferenced large texts from `store.artifacts`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   throughline store gc --dry-run
   throughline store gc --grace 30d
 
-A text stays for the grace period after it was stored, referred to or not. Make
-it at least as long as backups of the database are kept: an older one refers to
-texts that the record of today does not. Others may go on using the record.")]
+A text is kept for the grace period after it was stored, even if unreferenced.
+Set it at least as long as backups of the database are kept: an older backup may
+refer to texts that the present record does not. The record can stay in use.")]
 struct GcArgs {
-    /// How long after it was stored a text stays in any case
+    /// How long to keep a text after it was stored, even if unreferenced
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = parse_span)]
     grace: i64,
-    /// Count only
+    /// Report what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON object
@@ -92,7 +92,7 @@ struct GcArgs {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &StoreArgs, app: &App) -> Result<(), CliError> {
     match &args.command {
         StoreCommand::Status(args) => status(args, app),
@@ -192,7 +192,7 @@ fn collected_words(report: &GarbageReport, is_dry_run: bool) -> String {
     )
 }
 
-/// A time span such as `36h` or `7d`, in milliseconds.
+/// Parses a time span such as `36h` or `7d`; returns milliseconds.
 fn parse_span(text: &str) -> Result<i64, String> {
     duration_ms(&text.trim().to_ascii_lowercase())
         .ok_or_else(|| "expected a time span such as 36h or 7d".to_owned())
@@ -230,7 +230,7 @@ fn copy(args: &CopyArgs, app: &App) -> Result<(), CliError> {
         (RecordStore::Sqlite(_), false) | (RecordStore::Postgres(_), true) => {
             line.end();
             return Err(CliError::new(Exit::BadInput, "a record is copied from one engine to the other")
-                .because(format!("the record is in {} already", RecordPlace::of(app)?.words()))
+                .because(format!("the record is already in {}", RecordPlace::of(app)?.words()))
                 .hint("a file is copied with `throughline backup`, a database with `pg_dump`"));
         }
     };

@@ -13,7 +13,7 @@ use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{on_one_line, thousands};
 
 const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
-/// More dollars than anyone gives away.
+/// The largest accepted amount, in dollars.
 const MOST_DOLLARS: f64 = 1_000_000.0;
 
 /// Make, list and revoke tokens for the gateway
@@ -72,7 +72,7 @@ struct NewArgs {
     /// Dollars its owner's calls may cost in thirty days
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     usd_per_month: Option<u64>,
-    /// Bytes of a body
+    /// Largest request body, in bytes
     #[arg(long, value_name = "BYTES")]
     max_body: Option<usize>,
     /// Print one JSON object
@@ -89,12 +89,12 @@ struct TokenListArgs {
 
 #[derive(Debug, Args)]
 struct RevokeArgs {
-    /// Its name
+    /// The name of the token
     #[arg(value_name = "NAME")]
     name: String,
 }
 
-/// Millionths of a dollar from dollars as they are typed.
+/// Parses an amount in dollars; returns millionths of a dollar.
 fn parse_dollars(typed: &str) -> Result<u64, String> {
     let wanted = || "expected dollars, such as 5 or 0.50".to_owned();
     let typed = typed.trim().trim_start_matches('$');
@@ -106,7 +106,7 @@ fn parse_dollars(typed: &str) -> Result<u64, String> {
     Ok((number * MICROS_IN_A_DOLLAR).round() as u64)
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &TokenArgs, app: &App) -> Result<(), CliError> {
     match &args.command {
         TokenCommand::New(args) => new(args, app),
@@ -125,7 +125,7 @@ fn new(args: &NewArgs, app: &App) -> Result<(), CliError> {
         body_bytes: args.max_body,
     };
     let random = AccessTokens::random_bytes().ok_or_else(|| {
-        CliError::new(Exit::Internal, "cannot create a token").because("the machine has no randomness")
+        CliError::new(Exit::Internal, "cannot create a token").because("the system's random source failed")
     })?;
     let owner = args.owner.as_deref().unwrap_or(&args.name);
     let secret = AccessTokenList::of(app)?.change(|book| {

@@ -1,4 +1,4 @@
-//! Tests of the command that makes tokens.
+//! Creating and listing access tokens.
 
 use super::*;
 

@@ -37,16 +37,16 @@ pub(crate) struct UsageArgs {
     json: bool,
 }
 
-/// Everything the command found out.
+/// The data of the page.
 pub(crate) struct UsagePage<'a> {
     pub(crate) session: Option<&'a Session>,
     pub(crate) context: Option<(ContextUse, TranscriptLimits)>,
     pub(crate) calls: UsageOverview,
-    /// For one conversation: what the same requests would have cost directly.
+    /// For one conversation: the cost of the same requests without Throughline.
     pub(crate) savings: Option<SavingsTotal>,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &UsageArgs, app: &App) -> Result<(), CliError> {
     let CallScope { record, tip, filter } = args.calls.open(app, TitleFor::json(args.json))?;
     let calls = match &record {

@@ -32,7 +32,7 @@ pub(crate) struct VectorsArgs {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &VectorsArgs, app: &App) -> Result<(), CliError> {
     let settings = load_settings(app, &[])?.settings;
     let Some(embedder) = meaning::embedder(app, &settings)? else {

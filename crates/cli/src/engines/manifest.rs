@@ -1,4 +1,4 @@
-//! Installed engines, checked without starting them: the manifest, and whether the program exists.
+//! Checks of installed engines without starting them: the manifest, and whether the program exists.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::ui::text::on_one_line;
 
 const FILE_NAME: &str = Manifest::FILE_NAME;
 
-/// Where programs are looked for by default.
+/// The folders that are searched for programs if PATH is not set.
 const USUAL_PATH: &str = "/bin:/usr/bin";
 
-/// What is wrong with an engine, as far as can be seen without starting it.
+/// Returns the problem of an engine, as far as it is visible without starting it.
 pub(crate) fn problem_with(app: &App, directory: &EngineDirectory) -> Option<String> {
     match read_manifest(directory) {
         Ok(manifest) => missing_program(app, &manifest.launch(&directory.path, Path::is_file)),
@@ -22,12 +22,12 @@ pub(crate) fn problem_with(app: &App, directory: &EngineDirectory) -> Option<Str
     }
 }
 
-/// Says so when there is no program to be started.
+/// Returns the problem if the engine's program does not exist.
 pub(crate) fn missing_program(app: &App, launch: &Launch) -> Option<String> {
     let program = &launch.program;
     let shown = path_words(program);
     if program.components().count() > 1 {
-        // As the engine's own folder sees it.
+        // Relative to the engine's own folder.
         let place = launch.folder.join(program);
         return match (place.is_file(), is_executable(&place)) {
             (false, _) => Some(format!("its program {shown} does not exist")),
@@ -51,7 +51,7 @@ fn is_executable(path: &Path) -> bool {
     path.is_file() || path.with_extension("exe").is_file()
 }
 
-/// Reads the manifest of an engine, or says what is wrong with it.
+/// Reads the manifest of an engine; the error describes its problem.
 pub(crate) fn read_manifest(directory: &EngineDirectory) -> Result<Manifest, String> {
     let path = directory.path.join(FILE_NAME);
     let bytes = std::fs::read(&path).map_err(|error| match error.kind() {

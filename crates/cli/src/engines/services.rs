@@ -17,16 +17,16 @@ use crate::app::App;
 use crate::files::write_private;
 use crate::ui::text::on_one_line;
 
-/// The most an engine may keep.
+/// The most bytes that an engine may store.
 const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
 
-/// Services for one engine.
+/// The services for one engine.
 pub(crate) struct Services {
     app: Arc<App>,
     engine: String,
     file: PathBuf,
     routes: Vec<SummaryRoute>,
-    /// One change of the file at a time.
+    /// Serialises changes of the file.
     changing: Mutex<()>,
 }
 

@@ -1,4 +1,4 @@
-//! Identifies this process and others: who holds a lock, and whether it still runs.
+//! Identifies processes: who holds a lock, and whether the holder is still running.
 
 use throughline_store::Holder;
 
@@ -13,14 +13,14 @@ pub(crate) fn this_process(what: &str) -> Holder {
     }
 }
 
-/// Whether a holder still runs. One on another machine cannot be seen and counts as alive until its time is up.
+/// Whether a holder is still running. One on another machine cannot be checked and counts as running until its lock expires.
 pub(crate) fn is_alive(holder: &Holder) -> bool {
     if holder.host != host() {
         return true;
     }
     match stat_of(holder.process_id) {
         Some(stat) if has_ended(&stat) => false,
-        // A process id is given again; only together with the start time it names one process.
+        // Process ids are reused; only together with the start time do they identify a process.
         Some(stat) => holder.process_start == 0 || start_in(&stat) == Some(holder.process_start),
         None => exists(holder.process_id),
     }
@@ -30,18 +30,18 @@ fn stat_of(process_id: u32) -> Option<String> {
     std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()
 }
 
-/// Whether a process has ended and only waits for its parent to take note.
+/// Whether a process has ended and waits to be reaped.
 fn has_ended(stat: &str) -> bool {
     stat.rsplit_once(')')
         .is_some_and(|(_, fields)| matches!(fields.trim_start().chars().next(), Some('Z' | 'X')))
 }
 
-/// When a process started, in ticks since the machine did; where the system says so.
+/// The start time of a process in ticks since boot; `None` if the system does not report it.
 fn start_of(process_id: u32) -> Option<u64> {
     start_in(&stat_of(process_id)?)
 }
 
-/// The name of the program may hold spaces and brackets, so fields are counted from its last bracket.
+/// The program's name may contain spaces and brackets, so fields are counted from the last bracket.
 fn start_in(stat: &str) -> Option<u64> {
     const FIELDS_AFTER_NAME: usize = 19;
     stat.rsplit_once(')')?.1.split_whitespace().nth(FIELDS_AFTER_NAME)?.parse().ok()
@@ -50,7 +50,7 @@ fn start_in(stat: &str) -> Option<u64> {
 #[cfg(unix)]
 fn exists(process_id: u32) -> bool {
     let id = i32::try_from(process_id).ok().and_then(rustix::process::Pid::from_raw);
-    // Not being allowed to signal a process proves that it is there.
+    // An error about permissions proves that the process exists.
     id.is_some_and(|id| !matches!(rustix::process::test_kill_process(id), Err(rustix::io::Errno::SRCH)))
 }
 

@@ -1,4 +1,4 @@
-//! Tests of telling the living from the dead.
+//! Recognising processes that run and processes that have ended.
 
 use super::*;
 

@@ -6,7 +6,7 @@ use crate::error::CliError;
 use crate::host::process::{is_alive, this_process};
 use crate::record::{OpenRecord, refused};
 
-/// How long a lock is held without being renewed. One whose holder was killed is noticed at once.
+/// How long a lock is valid without being renewed. A lock whose holder was killed on this machine counts as free at once.
 const LIFETIME_MS: Millis = 10 * 60 * 1000;
 /// The age at which a lock is renewed.
 const RENEWED_AFTER_MS: Millis = LIFETIME_MS / 10;
@@ -15,18 +15,18 @@ const RENEWED_AFTER_MS: Millis = LIFETIME_MS / 10;
 pub(crate) struct Lock<'r, 'a> {
     record: &'r OpenRecord<'a>,
     request: LockRequest,
-    /// What tells the lock from every other of its name.
+    /// The number that distinguishes the lock from earlier ones of the same name.
     fence: u64,
 }
 
-/// What came of asking for a lock.
+/// The result of an attempt to take a lock.
 pub(crate) enum LockAttempt<'r, 'a> {
     Taken(Lock<'r, 'a>),
     HeldBy(LockRecord),
 }
 
 impl<'r, 'a> Lock<'r, 'a> {
-    /// Asks for a lock, once.
+    /// Attempts to take a lock, once.
     pub(crate) fn ask(
         record: &'r OpenRecord<'a>,
         name: String,
@@ -45,12 +45,12 @@ impl<'r, 'a> Lock<'r, 'a> {
         Ok(LockAttempt::Taken(Self { record, request, fence }))
     }
 
-    /// What a write under this lock names.
+    /// The lease under which writes are made.
     pub(crate) fn lease(&self) -> Lease {
         Lease { name: self.request.name.clone(), holder: self.request.holder.clone(), fence: self.fence }
     }
 
-    /// Holds it for longer, if that is due.
+    /// Renews the lock if it is due.
     pub(crate) fn keep(&mut self) -> Result<(), CliError> {
         let now_ms = self.record.app.now().ms;
         if now_ms >= self.request.now_ms + RENEWED_AFTER_MS {
@@ -61,7 +61,7 @@ impl<'r, 'a> Lock<'r, 'a> {
         Ok(())
     }
 
-    /// Lets it go.
+    /// Releases the lock.
     pub(crate) fn free(self) -> Result<(), CliError> {
         self.record.store.unlock(&self.request.name, &self.request.holder).map_err(refused)
     }

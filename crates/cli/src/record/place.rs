@@ -1,4 +1,4 @@
-//! Which record it is: the file in the home directory, or the database that `store.url` names. The only place that opens either.
+//! Finds and opens the record: the file in the home directory, or the database that `store.url` names. No other module opens either.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::home;
 use crate::settings::{load, read_config};
 use crate::ui::progress::{ProgressLine, progress_words};
 
-/// Where the record is.
+/// The place of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RecordPlace {
     /// A SQLite database in the home directory.
@@ -26,13 +26,13 @@ pub(crate) enum RecordPlace {
     Server(ServerSettings),
 }
 
-/// How a database on a server is reached.
+/// How to connect to a database.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct ServerSettings {
-    /// May hold a password.
+    /// May contain a password.
     pub(crate) url: String,
     pub(crate) connections: usize,
-    /// Where changes by other gateways are heard of; empty where they are looked for.
+    /// The address for notifications about changes by other gateways; empty to poll for them.
     pub(crate) direct_url: String,
 }
 
@@ -43,11 +43,11 @@ impl std::fmt::Debug for ServerSettings {
 }
 
 impl RecordPlace {
-    /// The place that the settings name.
+    /// Reads the place from the settings.
     pub(crate) fn of(app: &App) -> Result<Self, CliError> {
         let settings = match load(app, &[]) {
             Ok(loaded) => loaded.settings.store,
-            // A record in the home directory can be read whatever is wrong with the settings.
+            // A record in the home directory can be read even if the settings are invalid.
             Err(_) if !may_name_a_server(app) => return Ok(Self::File(app.record_path())),
             Err(error) => return Err(error),
         };
@@ -61,7 +61,7 @@ impl RecordPlace {
         })
     }
 
-    /// Whether there is a record to read. One on a server always is: opening it makes it.
+    /// Whether there is a record. On a server there always is one, because opening creates it.
     pub(crate) fn is_there(&self) -> bool {
         match self {
             Self::File(path) => path.exists(),
@@ -69,7 +69,7 @@ impl RecordPlace {
         }
     }
 
-    /// For people; never with a password.
+    /// The place for messages, without a password.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::File(path) => path_words(path),
@@ -82,7 +82,7 @@ impl RecordPlace {
         }
     }
 
-    /// The file, or its place in messages.
+    /// The path of the file, or the place on a server for messages.
     pub(crate) fn path(&self) -> PathBuf {
         match self {
             Self::File(path) => path.clone(),
@@ -90,7 +90,7 @@ impl RecordPlace {
         }
     }
 
-    /// The file, for a command that only makes sense with one.
+    /// The path of the file, for a command that requires one.
     pub(crate) fn file(self, command: &str, instead: &str) -> Result<PathBuf, CliError> {
         match self {
             Self::File(path) => Ok(path),
@@ -99,7 +99,7 @@ impl RecordPlace {
     }
 }
 
-/// The opened record, on either engine.
+/// An open record, on either engine.
 #[derive(Clone, Debug)]
 pub(crate) enum RecordStore {
     Sqlite(Arc<SqliteStore>),
@@ -132,8 +132,8 @@ impl RecordStore {
         }
     }
 
-    /// Opens the record for reading. That changes nothing, so it works where nothing can be written; a record of an older
-    /// version is brought up to date first, which takes writing.
+    /// Opens the record for reading. This writes nothing, so it works on a read-only disk; only a record of an older version is migrated
+    /// first.
     pub(crate) fn open_for_reading(app: &App) -> Result<Self, CliError> {
         match RecordPlace::of(app)? {
             RecordPlace::File(path) => match SqliteStore::open_read_only(&path) {
@@ -145,7 +145,7 @@ impl RecordStore {
         }
     }
 
-    /// The same record, to be shared.
+    /// The record as a shared store.
     pub(crate) fn shared(&self) -> Arc<dyn Store> {
         match self {
             Self::Sqlite(store) => Arc::<SqliteStore>::clone(store),
@@ -154,7 +154,7 @@ impl RecordStore {
         }
     }
 
-    /// What gateways on this record share, if it is on a server.
+    /// The shared part of a record on a server; `None` for a file.
     pub(crate) fn fleet(&self) -> Option<Arc<dyn FleetStore>> {
         match self {
             Self::Sqlite(_) => None,
@@ -163,7 +163,7 @@ impl RecordStore {
         }
     }
 
-    /// The same record, for an operator.
+    /// The operations for operators.
     pub(crate) fn upkeep(&self) -> &dyn StoreUpkeep {
         match self {
             Self::Sqlite(store) => store.as_ref(),
@@ -172,7 +172,7 @@ impl RecordStore {
         }
     }
 
-    /// The record in a file, if it is one.
+    /// The record as a SQLite store; `None` on a server.
     pub(crate) fn in_file(&self) -> Option<&Arc<SqliteStore>> {
         match self {
             Self::Sqlite(store) => Some(store),
@@ -181,13 +181,13 @@ impl RecordStore {
         }
     }
 
-    /// The record as a file, for a command that works on files only.
+    /// The record as a SQLite store, for a command that requires a file.
     pub(crate) fn file(&self, command: &str, instead: &str) -> Result<&SqliteStore, CliError> {
         self.in_file().map(Arc::as_ref).ok_or_else(|| needs_file(command, instead))
     }
 }
 
-/// Where large texts are, unless they are beside the record's file or in the database.
+/// The configured place of large texts; `None` if they are beside the record's file or in the database.
 pub(crate) fn artifact_place(app: &App) -> Result<Option<ArtifactPlace>, CliError> {
     match load(app, &[]) {
         Ok(loaded) => read_artifact_place(app, &loaded.settings.store.artifacts),
@@ -196,7 +196,7 @@ pub(crate) fn artifact_place(app: &App) -> Result<Option<ArtifactPlace>, CliErro
     }
 }
 
-/// A place for large texts from its address; none if it is empty.
+/// Parses the place of large texts; `None` if the address is empty.
 pub(crate) fn read_artifact_place(app: &App, address: &str) -> Result<Option<ArtifactPlace>, CliError> {
     if address.is_empty() {
         return Ok(None);
@@ -208,7 +208,7 @@ fn with_artifacts(app: &App, store: SqliteStore) -> Result<SqliteStore, CliError
     store.with_artifacts(artifact_place(app)?.as_ref()).map_err(refused)
 }
 
-/// Whether anything that settings are read from speaks of a store.
+/// Whether any source of settings mentions a store.
 fn may_name_a_server(app: &App) -> bool {
     let names = |text: &str| text.to_ascii_lowercase().contains("store");
     let file = read_config(&app.config_path());
@@ -261,7 +261,7 @@ fn open_server(_: &App, _: &ServerSettings) -> Result<RecordStore, CliError> {
     Err(without_postgres("`store.url` names one"))
 }
 
-/// The error of a program that was built without PostgreSQL. `needed_by` says what names a database.
+/// The error of a build without PostgreSQL. `needed_by` tells what names a database.
 #[cfg(any(test, not(feature = "postgres")))]
 pub(crate) fn without_postgres(needed_by: &str) -> CliError {
     CliError::new(Exit::BadConfig, "this program cannot use a record on PostgreSQL")

@@ -1,4 +1,4 @@
-//! Removes conversations that are older than `store.retention` says, in one process at a time.
+//! Removes conversations that are older than `store.retention` allows, in one process at a time.
 
 use throughline_store::{
     Guard, GuardScope, LockOutcome, LockRecord, LockRequest, Millis, OperatorAction, RemovalReport,
@@ -11,31 +11,31 @@ use crate::app::App;
 use crate::host::process::{is_alive, this_process};
 use crate::record::RecordStore;
 
-/// The lock of the process that removes. It expires unless renewed, and at once when its holder was killed on this machine.
+/// The lock of the removing process. It expires unless renewed, and at once if its holder was killed on this machine.
 const LOCK: &str = "retention";
 const LIFETIME_MS: Millis = 10 * 60 * 1000;
-/// The guard that says when this was done last.
+/// The guard with the time of the last removal.
 const LAST_RUN: &str = "retention_ran";
-/// A gateway does it if nobody has for so long.
+/// The interval of removals by gateways.
 pub(crate) const EVERY_MS: Millis = 60 * 60 * 1000;
 
-/// What came of it.
+/// The result of an attempt.
 #[derive(Debug)]
 pub(crate) enum RetentionOutcome {
     Done(RemovalReport),
-    /// Another process does it.
+    /// Another process is removing conversations.
     HeldBy(LockRecord),
-    /// It was done a short time ago.
+    /// The last removal was a short time ago.
     DoneLately,
 }
 
-/// The policy that settings describe.
+/// Converts the settings to a policy.
 pub(crate) fn policy(settings: &RetentionSettings) -> RetentionPolicy {
     let owners = settings.owners.iter().map(|(owner, retention)| (owner.clone(), retention.days));
     RetentionPolicy { days: settings.days, owners: owners.collect() }
 }
 
-/// Removes what is older than the policy says, unless another process does. `unless_lately` is for those who ask often.
+/// Removes what is older than the policy allows, unless another process does. `unless_lately` is for callers that ask often.
 pub(crate) fn apply(
     store: &RecordStore,
     app: &App,
@@ -83,7 +83,7 @@ pub(crate) fn apply(
     outcome
 }
 
-/// What is noted of an act of an operator.
+/// The log entry of an operator's action.
 pub(crate) fn action(action: &str, owner: &str, report: &RemovalReport, app: &App) -> OperatorAction {
     let user = app.env.iter().find(|(name, _)| name == "USER").map_or("", |(_, user)| user.as_str());
     OperatorAction {

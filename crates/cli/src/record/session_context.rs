@@ -1,5 +1,4 @@
-//! A recorded session as input of the transcript commands: its view as messages, and the preamble that was last sent with
-//! them.
+//! A recorded session as input of the transcript commands: its view as messages, and its last preamble.
 
 use throughline_engine::{LimitsInUse, LoadedView, PendingRequest, SizeBasis};
 use throughline_models::RecordedClient;
@@ -12,10 +11,10 @@ use crate::error::CliError;
 use crate::limits::{CountMethod, TranscriptLimits};
 use crate::record::{OpenRecord, refused};
 
-/// What the record calls Claude Code.
+/// The name of Claude Code in the record.
 const CLAUDE_CODE: &str = "claude-code";
 
-/// A transcript of these messages, with everything known of the session that limits depend on.
+/// Builds a transcript from messages, with the facts about the session that limits depend on.
 pub(crate) fn transcript_of(
     session: &Session,
     messages: Vec<Message>,
@@ -35,28 +34,28 @@ pub(crate) fn transcript_of(
     transcript
 }
 
-/// What stood before the messages when the conversation was last sent, where that is known.
+/// The preamble of the last call of the conversation, if it is recorded.
 fn sent_before(record: &OpenRecord<'_>, session: &Session) -> Result<Option<StoredPreamble>, CliError> {
     StoredPreamble::last(&record.store, &record.owner, session).map_err(refused)
 }
 
-/// What a session would send now, in tokens.
+/// The size of a session's next request, in tokens.
 pub(crate) struct ContextUse {
     pub(crate) messages: u64,
     pub(crate) message_tokens: u64,
-    /// System prompt and tools, where a call recorded them.
+    /// The system prompt and the tools, if a call recorded them.
     pub(crate) fixed_tokens: Option<u64>,
-    /// The whole, and how well it is known, for conversations that were held here.
+    /// The total with its basis, for conversations that were held through Throughline.
     pub(crate) size: Option<PendingRequest>,
 }
 
 impl ContextUse {
-    /// The whole, by the same figures as the status line of a conversation has.
+    /// The total, as shown in the status line of a conversation.
     pub(crate) fn tokens(&self) -> u64 {
         self.size.map_or(self.estimated_tokens(), |size| size.total_tokens)
     }
 
-    /// The estimate of a part in the unit of the whole, which a provider may have counted.
+    /// Scales the estimate of a part to the total, which a provider may have counted.
     pub(crate) fn part(&self, estimated: u64) -> u64 {
         let wide = u128::from(estimated) * u128::from(self.tokens());
         let whole = u128::from(self.estimated_tokens().max(1));
@@ -68,13 +67,13 @@ impl ContextUse {
         self.size.map_or_else(parts, |size| size.message_tokens.saturating_add(size.fixed_tokens))
     }
 
-    /// How well the whole is known.
+    /// The basis of the total.
     pub(crate) fn basis(&self) -> SizeBasis {
         self.size.map_or(SizeBasis::Estimated, |size| size.basis)
     }
 }
 
-/// What a conversation was last held with.
+/// The model, window and size of the last call of a conversation.
 fn with_session(
     app: &App,
     record: &OpenRecord<'_>,
@@ -91,7 +90,7 @@ fn with_session(
     Ok(Some(ActiveSession { limits, pending: Some(size) }))
 }
 
-/// The world with what a conversation was last held with.
+/// The environment with the model, window and size of a conversation.
 pub(crate) fn context_of(app: &App, record: &OpenRecord<'_>, session: &Session) -> Result<App, CliError> {
     let held = with_session(app, record, session)?;
     let recorded_client = if held.is_none() { recorded_client(record, session)? } else { None };
@@ -100,7 +99,7 @@ pub(crate) fn context_of(app: &App, record: &OpenRecord<'_>, session: &Session) 
     Ok(found)
 }
 
-/// The client of an imported log of Claude Code, with the largest prompt that the log counted.
+/// The client of an imported Claude Code log, with the largest prompt that the log counted.
 fn recorded_client(record: &OpenRecord<'_>, session: &Session) -> Result<Option<RecordedClient>, CliError> {
     if session.origin.program != CLAUDE_CODE {
         return Ok(None);
@@ -115,7 +114,7 @@ fn recorded_client(record: &OpenRecord<'_>, session: &Session) -> Result<Option<
     Ok(Some(RecordedClient::ClaudeCode { largest_prompt_tokens }))
 }
 
-/// How full the window of a session is, and its limits.
+/// The size of a session's view, and its limits.
 pub(crate) fn in_use(
     app: &App,
     record: &OpenRecord<'_>,
@@ -136,7 +135,7 @@ pub(crate) fn in_use(
     Ok((in_use, situation))
 }
 
-/// The view of a session as a transcript that can be compacted.
+/// Loads the view of a session as a transcript that can be compacted.
 pub(crate) fn load_view(
     record: &OpenRecord<'_>,
     session: &Session,

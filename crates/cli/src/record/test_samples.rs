@@ -25,7 +25,7 @@ pub(crate) fn id(text: &str) -> SessionId {
     SessionId::from_text(text)
 }
 
-/// A session that began at this time, with an id from it.
+/// A session that began at this time, with an id made from it.
 pub(crate) fn session(ordinal: u64, started: &str) -> Session {
     let digits: String = started.chars().filter(char::is_ascii_digit).collect();
     Session {
@@ -53,7 +53,7 @@ pub(crate) fn session(ordinal: u64, started: &str) -> Session {
     }
 }
 
-/// The same session, hanging on another.
+/// Links a session to another.
 pub(crate) fn hung(mut session: Session, parent: &Session, kind: LinkKind, leaves_at: u64) -> Session {
     session.link = Some(Link { parent: parent.id.clone(), kind, leaves_at });
     session.first_seq = leaves_at;
@@ -63,7 +63,7 @@ pub(crate) fn hung(mut session: Session, parent: &Session, kind: LinkKind, leave
     session
 }
 
-/// The same session, ended.
+/// Ends a session.
 pub(crate) fn ended(mut session: Session, reason: &str) -> Session {
     session.ended_ms = Some(session.active_ms);
     session.end_reason = Some(EndReason::named(reason));
@@ -128,12 +128,12 @@ pub(crate) fn total(group: &str, calls: u64, usage: Usage, cost: u64, uncached: 
     }
 }
 
-/// What was printed, without colours.
+/// Output without colours.
 pub(crate) fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
-/// Whether no line is wider than this.
+/// The width of the widest line in columns.
 pub(crate) fn widest(text: &str) -> usize {
     plain(text).lines().map(crate::ui::text::columns).max().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Who may use the gateway: programs on this machine, or holders of tokens; with warnings about unencrypted addresses.
+//! The access policy of the gateway: programs on this machine, or holders of tokens; with warnings about unencrypted addresses.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::error::{CliError, Exit, io_words};
 use crate::record::RecordStore;
 use crate::serve::log::ServeLog;
 
-/// How often the list of tokens is looked at.
+/// The interval of checks of the token list.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long a list in a database counts that cannot be read any more: as long as a server takes to restart.
+/// How long a list stays valid while the database cannot be read: the time a server takes to restart.
 const TRUST_FOR: Duration = Duration::from_secs(60);
 
-/// Who may use a gateway that listens here. What others can reach demands tokens; and where there are any, or were any
-/// and nobody said that they are not wanted any more (`token off`), they are demanded of everybody.
+/// The access policy for an address. An address that others can reach requires tokens. If there are tokens, or all were revoked without
+/// `token off`, everybody needs one.
 pub(super) fn at(address: SocketAddr, list: &AccessTokenList<'_>) -> Result<AccessPolicy, CliError> {
     let book = list.read()?;
     match (book.entries().is_empty(), address.ip().is_loopback()) {
@@ -39,7 +39,7 @@ pub(super) fn at(address: SocketAddr, list: &AccessTokenList<'_>) -> Result<Acce
     }
 }
 
-/// Whether access tokens belong to more than one owner.
+/// Whether the access tokens belong to more than one owner.
 pub(super) fn owners(list: &AccessTokenList<'_>) -> Result<ClientOwners, CliError> {
     let book = list.read()?;
     let mut owners = book.entries().iter().map(|entry| &entry.owner);
@@ -48,7 +48,7 @@ pub(super) fn owners(list: &AccessTokenList<'_>) -> Result<ClientOwners, CliErro
     Ok(if is_several { ClientOwners::Several } else { ClientOwners::One })
 }
 
-/// What the gateway speaks TLS with, if it shall.
+/// Loads the certificate for TLS, if one is configured.
 pub(super) fn tls(settings: &Settings, app: &App) -> Result<Option<Tls>, CliError> {
     let gateway = &settings.gateway;
     let (certificate, key) = match (gateway.tls_cert.trim(), gateway.tls_key.trim()) {
@@ -67,7 +67,7 @@ pub(super) fn tls(settings: &Settings, app: &App) -> Result<Option<Tls>, CliErro
     })
 }
 
-/// Who collects traces, if anyone does.
+/// The address of the trace collector, if one is configured.
 pub(super) fn collector(settings: &Settings) -> Result<Option<BaseUrl>, CliError> {
     let address = settings.gateway.traces_url.trim();
     if address.is_empty() {
@@ -80,9 +80,9 @@ fn unusable(setting: &str, why: String) -> CliError {
     CliError::new(Exit::BadConfig, format!("`gateway.{setting}` cannot be used")).because(why)
 }
 
-/// Takes over changes of the list while the gateway runs: those of this machine, and on a database those made anywhere. It looks
-/// once a second, and when a change is notified. Once
-/// tokens were demanded they stay so: revoking the last one does not make the gateway open.
+/// Applies changes of the token list while the gateway runs: those made on this machine, and in a database those made anywhere. Checks
+/// once a second, and when a change is notified. Once tokens are required they stay required: revoking the last one does not open the
+/// gateway.
 pub(super) async fn follow(
     (app, store): (Arc<App>, RecordStore),
     log: Arc<ServeLog>,
@@ -90,12 +90,12 @@ pub(super) async fn follow(
     mut demanded: bool,
     changed: Arc<Notify>,
 ) {
-    // The first look is always taken: the list may have changed since it was read.
+    // The first check always reads the list: it may have changed since the start.
     let mut known = None;
     let mut confirmed = Instant::now();
     let mut is_trusted = true;
     loop {
-        // A notification is never relied on.
+        // Notifications may be lost, so the list is also checked regularly.
         let _ = tokio::time::timeout(LOOK_EVERY, changed.notified()).await;
         let (look_app, look_store, look_known) = (Arc::clone(&app), store.clone(), known.clone());
         let looked = tokio::task::spawn_blocking(move || look(&look_app, &look_store, look_known)).await;
@@ -132,19 +132,19 @@ pub(super) async fn follow(
     }
 }
 
-/// What a look at the list found.
+/// The result of a check of the list.
 enum ListLook {
-    /// It is the one that is known.
+    /// The list has not changed.
     Unchanged,
-    /// It is another one.
+    /// The list has changed.
     List(TokenListStamp, AccessTokens),
-    /// It is no list.
+    /// The text is not a list of tokens.
     Damaged(TokenListStamp),
     /// The database does not answer.
     OutOfReach,
 }
 
-/// Reads the list, if it is another one than that with this stamp.
+/// Reads the list if its version differs from the known one.
 fn look(app: &App, store: &RecordStore, known: Option<TokenListStamp>) -> ListLook {
     let list = AccessTokenList::with(app, store);
     let Ok(stamp) = list.stamp() else { return ListLook::OutOfReach };

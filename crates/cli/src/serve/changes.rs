@@ -1,4 +1,4 @@
-//! Hears of what other gateways on the database change (`store.direct_url`), and wakes those who would find it by looking.
+//! Listens for changes that other gateways make in the database (`store.direct_url`), and wakes the tasks that otherwise poll for them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,11 +7,11 @@ use tokio::sync::Notify;
 
 use crate::serve::log::ServeLog;
 
-/// Wakes who waits for `texts` or for what is returned. `None` where the settings name no connection for notifications.
+/// Notifies `texts` and the returned value. `None` if the settings name no connection for notifications.
 pub(super) fn listen(fleet: &dyn FleetStore, texts: Arc<Notify>, log: Arc<ServeLog>) -> Option<Arc<Notify>> {
     let events = Arc::<Notify>::default();
     let told = Arc::clone(&events);
-    // The same is not reported with every attempt.
+    // A repeated problem is reported once.
     let reported = Mutex::<Option<String>>::default();
     let listens = fleet.listen(Arc::new(move |change| match change {
         FleetChange::Events => told.notify_one(),
@@ -20,14 +20,14 @@ pub(super) fn listen(fleet: &dyn FleetStore, texts: Arc<Notify>, log: Arc<ServeL
             told.notify_one();
             texts.notify_one();
             if reported.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
-                log.note("changes by other gateways are heard of at once again");
+                log.note("notifications of changes by other gateways work again");
             }
         }
         FleetChange::Disconnected { problem } => {
             let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
             if reported.as_ref() != Some(&problem) {
                 log.warn(&format!(
-                    "`store.direct_url` does not work: {problem}; changes by other gateways are looked for once a second"
+                    "`store.direct_url` does not work: {problem}; changes by other gateways are polled once a second"
                 ));
                 *reported = Some(problem);
             }

@@ -1,4 +1,4 @@
-//! Turns settings into the configuration of a gateway, at its start and at each reload.
+//! Converts settings to the configuration of a gateway, at its start and at each reload.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,30 +25,30 @@ use crate::serve::log::ServeLog;
 use crate::serve::{ServeArgs, access, recall, upstreams};
 use crate::settings::{SettingFlag, load_settings};
 
-/// Where a configuration is read from.
+/// The sources of a configuration.
 pub(super) struct ConfigSource {
     pub(super) args: ServeArgs,
     pub(super) app: Arc<App>,
     pub(super) log: Arc<ServeLog>,
-    /// The record, which may have the access tokens, ...
+    /// The record, which may contain the access tokens.
     pub(super) record: RecordStore,
-    /// ... and the same for the gateway.
+    /// The same record as a shared store, for the gateway.
     pub(super) store: Arc<dyn Store>,
     pub(super) host: Arc<dyn Host>,
-    /// How routes to models for summaries fared, whatever the configuration says.
+    /// The recent results of routes to summary models, which survive a reload.
     pub(super) health: Arc<RouteHealth>,
 }
 
-/// Everything a configuration says, checked.
+/// A checked configuration.
 pub(super) struct Configuration {
     pub(super) config: GatewayConfig,
     pub(super) tls: Option<Tls>,
     pub(super) collector: Option<BaseUrl>,
-    /// Who writes summaries, for people.
+    /// Describes who writes summaries.
     pub(super) summaries: String,
 }
 
-/// The settings, with the flags of the command.
+/// Loads the settings, with the flags of the command.
 pub(super) fn settings(args: &ServeArgs, app: &App) -> Result<Loaded, CliError> {
     let flags: Vec<SettingFlag<'_>> =
         args.bind.iter().map(|bind| ("--bind", "gateway.bind", bind.clone())).collect();
@@ -56,7 +56,7 @@ pub(super) fn settings(args: &ServeArgs, app: &App) -> Result<Loaded, CliError> 
 }
 
 impl ConfigSource {
-    /// What these settings come to. Nothing is changed anywhere before all of it is known to be usable.
+    /// Converts settings. Everything is checked before anything changes.
     pub(super) async fn configuration(&self, loaded: Loaded) -> Result<Configuration, CliError> {
         let app = &self.app;
         let (window, settings) = (loaded.window_setting(), loaded.settings);
@@ -74,7 +74,7 @@ impl ConfigSource {
             let wire = upstream.wires.first().copied().unwrap_or(WireFormat::Chat);
             client.slots().configure(&upstream.endpoint(wire), configured_slots(slots));
         }
-        // Notes of the lossless engine are worth little to a model that cannot open them.
+        // Notes of the lossless engine are of little use to a model that cannot open them.
         let recalls = settings.gateway.recall || settings.context.engine.trim() == LcmEngine::NAME;
         let parts = EngineParts {
             app,
@@ -123,7 +123,7 @@ impl ConfigSource {
         Ok(Configuration { config, tls, collector, summaries })
     }
 
-    /// Has a gateway do what the configuration says now. One that cannot be used changes nothing.
+    /// Reloads the configuration. An invalid one changes nothing.
     pub(super) async fn reload(&self, gateway: &Gateway, bound: &str) {
         let read = async {
             let settings = settings(&self.args, &self.app)?;
@@ -150,9 +150,9 @@ impl ConfigSource {
     }
 }
 
-/// Sends what clients ask on to upstreams.
+/// Creates the client for requests to upstreams.
 fn outgoing(app: &App, upstreams: &Upstreams) -> Result<Client, CliError> {
-    // What runs on this machine is never behind a proxy.
+    // A proxy is not used for servers on this machine.
     let all_local = upstreams.all.iter().all(|upstream| upstream.base.is_local());
     let options = ClientOptions {
         limits: TimeLimits::REMOTE,

@@ -1,5 +1,4 @@
-//! The key of the gateway: from the settings, where gateways share one, or in a file of the home directory that only its owner can
-//! read.
+//! The key of the gateway: from the settings, if gateways share one, or in a file of the home directory that only its owner can read.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
@@ -10,10 +9,10 @@ use throughline_gateway::SealKey;
 use crate::app::App;
 use crate::error::{CliError, Exit, io_words, path_words};
 
-/// Name of the file.
+/// The name of the file.
 const FILE: &str = "gateway.key";
 
-/// The key: the one of the settings, which also opens what the file's sealed before; or the file's.
+/// Returns the key of the settings, which also opens data sealed with the key in the file; or else the key in the file.
 pub(super) fn seal_key(app: &App, setting: &Secret) -> Result<SealKey, CliError> {
     if setting.is_empty() {
         return key_in_file(app);
@@ -29,7 +28,7 @@ pub(super) fn seal_key(app: &App, setting: &Secret) -> Result<SealKey, CliError>
     }
 }
 
-/// The key in the file; one is made when there is none. What clients were given to keep opens only with the key it was sealed with.
+/// Returns the key in the file; creates one if there is none. Sealed data that clients keep opens only with the key that sealed it.
 fn key_in_file(app: &App) -> Result<SealKey, CliError> {
     let path = app.home.join(FILE);
     match std::fs::read(&path) {
@@ -41,18 +40,19 @@ fn key_in_file(app: &App) -> Result<SealKey, CliError> {
 
 fn of_bytes(path: &Path, bytes: &[u8]) -> Result<SealKey, CliError> {
     let bytes = <[u8; SealKey::BYTES]>::try_from(bytes);
-    bytes.map(SealKey::from_bytes).map_err(|_| unusable(path, "it does not hold a key".to_owned()))
+    bytes.map(SealKey::from_bytes).map_err(|_| unusable(path, "it does not contain a key".to_owned()))
 }
 
 fn make(path: &Path) -> Result<SealKey, CliError> {
     let failed = |error: std::io::Error| unusable(path, io_words(&error));
-    let key = SealKey::generate().ok_or_else(|| unusable(path, "there is no randomness".to_owned()))?;
+    let key =
+        SealKey::generate().ok_or_else(|| unusable(path, "the system's random source failed".to_owned()))?;
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     let mut file = tempfile::Builder::new().prefix(".gateway-key-").tempfile_in(folder).map_err(failed)?;
     file.write_all(key.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
     match file.persist_noclobber(path) {
         Ok(_) => Ok(key),
-        // Another gateway was quicker: its key is the one.
+        // Another gateway created the file first; its key is used.
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
             of_bytes(path, &std::fs::read(path).map_err(failed)?)
         }

@@ -1,5 +1,5 @@
-//! The log of the gateway: one line for each request, one for each action on a context, and a summary at the end. In text
-//! form, a line begins with the time and a level: `info`, or `warning` for what the operator should look at.
+//! The log of the gateway: one line for each request, one for each change of a context, and a summary at the end. In text form, a line
+//! begins with the time and a level: `info`, or `warning` for problems that the operator should look at.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,23 +15,23 @@ use throughline_store::SessionId;
 use crate::app::App;
 use crate::ui::text::{counted, on_one_line, thousands};
 
-/// Conversations that were opened by requests still being answered; more are not remembered.
+/// The most conversations whose opening waits for the line of their first request.
 const MOST_OPENED: usize = 10_000;
 
 /// Writes events to the terminal.
 pub(super) struct ServeLog {
     app: Arc<App>,
     form: LogForm,
-    /// How each conversation was opened whose first request has no line yet: that line will contain it.
+    /// How each conversation was opened, until the line of its first request is written, which includes it.
     opened: Mutex<HashMap<SessionId, String>>,
     totals: Mutex<ServeTotals>,
 }
 
-/// What happened so far.
+/// The totals since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ServeTotals {
     answered: u64,
-    /// Those of them that ended with an error of the upstream or of the gateway.
+    /// Answered requests that ended with an error of the upstream or of the gateway.
     failed: u64,
     broken_off: u64,
     hung_up: u64,
@@ -90,7 +90,7 @@ impl ServeTotals {
 }
 
 impl ServeTotals {
-    /// What the record has of all this. A request that is not recorded is a warning.
+    /// The last line, which tells whether everything was recorded. An unrecorded request is a warning.
     fn ending(&self) -> &'static str {
         match self.warnings {
             0 => "stopped; everything that was answered is recorded",
@@ -99,7 +99,7 @@ impl ServeTotals {
     }
 }
 
-/// How much a line matters.
+/// The severity of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     Info,
@@ -120,7 +120,7 @@ impl ServeLog {
         Self { app: Arc::clone(app), form, opened: Mutex::default(), totals: Mutex::default() }
     }
 
-    /// Something that no request is about.
+    /// Logs a note that belongs to no request.
     pub(super) fn note(&self, text: &str) {
         match self.form {
             LogForm::Json => self.write(json!({ "event": "note", "text": text }), Level::Info),
@@ -136,7 +136,7 @@ impl ServeLog {
         }
     }
 
-    /// What happened since the start, in one line.
+    /// The totals since the start, on one line.
     pub(super) fn summary(&self) -> String {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).words()
     }
@@ -146,7 +146,7 @@ impl ServeLog {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).ending()
     }
 
-    /// An object on one line, with when it was, how bad it is, and what request it is about.
+    /// Writes an object on one line, with time, severity and request id.
     fn write(&self, mut value: Value, level: Level) {
         if let Value::Object(members) = &mut value {
             members.insert("at_ms".to_owned(), json!(self.app.now().ms));
@@ -156,7 +156,7 @@ impl ServeLog {
         self.app.tell(&format!("{value}\n"));
     }
 
-    /// A line for people.
+    /// Writes a line of text.
     fn line(&self, level: Level, text: &str) {
         let now = self.app.now();
         let name = match level {
@@ -166,7 +166,7 @@ impl ServeLog {
         self.app.tell(&format!("{} {name}: {}\n", now.time_of_day(now.ms), on_one_line(text)));
     }
 
-    /// How the conversation of a request was opened, if the request opened it.
+    /// Returns how the conversation of a request was opened, if this request opened it.
     fn take_opened(&self, session: Option<&SessionId>) -> Option<String> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).remove(session?)
     }
@@ -188,7 +188,7 @@ impl GatewayEvents for ServeLog {
                 return;
             }
             GatewayEvent::Attached { session, link } => {
-                // Its first request may have no line yet; then that line says it.
+                // If the first request has no line yet, that line will include the link.
                 let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(words) = opened.get_mut(session) {
                     *words = opened_words(Some(link));
@@ -202,7 +202,7 @@ impl GatewayEvents for ServeLog {
         if let Some(words) = words {
             line.push_str(&format!("  {words}"));
         }
-        // What happens beside any request, such as a summary that is ready, has no name to be found by.
+        // Events outside of a request, such as a prepared summary, have no request id.
         if let Some(id) = ServedRequest::current_id() {
             line.push_str(&format!("  request {id}"));
         }
@@ -217,7 +217,7 @@ fn opened_words(link: Option<&(SessionId, &'static str)>) -> String {
     }
 }
 
-/// What somebody should look at: something is lost, or does not work as it was set up.
+/// The severity of an event: a warning if something is lost, or does not work as configured.
 fn level(event: &GatewayEvent) -> Level {
     let is_warning = match event {
         GatewayEvent::Warning(_) => true,
@@ -263,7 +263,7 @@ fn line(event: &GatewayEvent) -> Option<String> {
     })
 }
 
-/// What an engine's event says to people; `None` for what happens all the time.
+/// The text for an event of the engine; `None` for frequent events.
 fn engine_words(event: &EngineEvent) -> Option<String> {
     Some(match event {
         EngineEvent::Pressure { .. }
@@ -277,7 +277,7 @@ fn engine_words(event: &EngineEvent) -> Option<String> {
                 (None, Quality::Rules) => "summary by rules".to_owned(),
                 (None, Quality::Model) => "summary by a model".to_owned(),
             };
-            // Why a model that should have written it did not is among these.
+            // The warnings include the reason why a model did not write the summary.
             let warnings: String = report.warnings.iter().map(|warning| format!("; {warning}")).collect();
             let money = report.money_words().map(|money| format!("; {money}")).unwrap_or_default();
             format!(
@@ -310,11 +310,11 @@ fn engine_words(event: &EngineEvent) -> Option<String> {
             format!("the output cap was lowered to {} tokens for one call", thousands(*tokens))
         }
         EngineEvent::FallbackUsed { model, instead_of, trouble } => {
-            format!("{model} was asked instead of {instead_of}: {trouble}")
+            format!("{model} was used instead of {instead_of}: {trouble}")
         }
-        EngineEvent::Retrying { after, trouble } => format!("asked again ({after}) after: {trouble}"),
+        EngineEvent::Retrying { after, trouble } => format!("retried ({after}) after: {trouble}"),
         EngineEvent::OutputSetAside { chars, .. } => {
-            format!("a tool result of {} characters was set aside", thousands(*chars))
+            format!("a tool result of {} characters was shortened", thousands(*chars))
         }
         EngineEvent::Notice { text } => text.clone(),
     })

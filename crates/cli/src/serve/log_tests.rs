@@ -1,4 +1,4 @@
-//! Lines of the log, and the sum at its end.
+//! Lines of the log, and the totals at its end.
 
 use throughline_compaction::BeforeAfter;
 use throughline_engine::{CompressReport, Trigger};

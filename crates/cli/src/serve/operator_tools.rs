@@ -1,5 +1,5 @@
-//! The operator's part of the gateway's page: settings, tokens, the state of the record. It does the same as
-//! `throughline config`, `throughline token` and `throughline doctor --quick`.
+//! The operator's tools of the gateway's page: settings, tokens, the state of the record. They do the same as `throughline config`,
+//! `throughline token` and `throughline doctor --quick`.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use crate::host::process::is_alive;
 use crate::record::{RecordPlace, RecordStore, artifact_place};
 use crate::settings::{bad_settings, load, read_config};
 
-/// The operator's tools of a gateway on one home directory.
+/// The operator's tools of a gateway with this home directory.
 pub(super) struct HomeTools {
     pub(super) app: Arc<App>,
-    /// The record, which may have the access tokens.
+    /// The record, which may contain the access tokens.
     pub(super) store: RecordStore,
-    /// Told when the settings file was changed.
+    /// Notified when the settings file has changed.
     pub(super) changed: Arc<Notify>,
 }
 
@@ -103,7 +103,7 @@ impl OperatorTools for HomeTools {
     }
 
     fn create_token(&self, token: &NewToken) -> Result<String, String> {
-        let random = AccessTokens::random_bytes().ok_or("the machine has no randomness")?;
+        let random = AccessTokens::random_bytes().ok_or("the system's random source failed")?;
         let now_ms = self.app.now().ms;
         let mut refused = None;
         let secret = self.tokens_of_record().change(|book| {
@@ -125,7 +125,7 @@ fn words(error: CliError) -> String {
     error.whole_on_one_line()
 }
 
-/// The lines that differ between two texts: everything but what both begin and end with.
+/// The lines that differ between two texts: everything except their common beginning and end.
 fn changed_lines(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
     let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
@@ -140,7 +140,7 @@ fn changed_lines(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    //! Changing settings and tokens as the page does.
+    //! Changing settings and tokens through the page.
 
     use throughline_gateway::TokenLimits;
 

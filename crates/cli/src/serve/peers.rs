@@ -1,24 +1,24 @@
 //! Finds out which user of this machine a loopback connection comes from.
 //!
-//! Linux lists connections with their users in `/proc/net`. Other systems show them only to privileged processes; there,
-//! every user of the machine is admitted, and the start says so.
+//! Linux lists connections with their users in `/proc/net`. Other systems show them only to privileged processes; there, every user of
+//! the machine is admitted, and a note at the start says so.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use throughline_gateway::{PeerCheck, PeerUser};
 
-/// The tables of connections.
+/// The kernel's tables of TCP connections.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
-/// The administrator reads everything anyway, and runs relays for others.
+/// The administrator can read everything anyway, and runs relays for others.
 const ADMINISTRATOR: u32 = 0;
 
-/// Whether this system tells whose a connection is.
+/// Whether this system shows the user of a connection.
 pub(super) fn can_tell() -> bool {
     TABLES.iter().any(|table| std::fs::metadata(table).is_ok())
 }
 
-/// Distinguishes programs of this user from those of others, on systems that show it.
+/// Returns a check that admits programs of this user only, on systems that show the user.
 pub(super) fn check() -> Option<PeerCheck> {
     can_tell().then(|| Arc::new(user_of) as PeerCheck)
 }
@@ -28,7 +28,7 @@ fn user_of(peer: SocketAddr, own: SocketAddr) -> PeerUser {
     let found = tables.filter_map(|table| user_in(&table, peer, own)).next();
     match found {
         Some(user) if user == ADMINISTRATOR || user == this_user() => PeerUser::Allowed,
-        // A connection that is in no table any more is closed, and its client with it.
+        // A connection that is not in the tables has been closed, and so has its client.
         Some(_) | None => PeerUser::Other,
     }
 }
@@ -43,7 +43,7 @@ fn this_user() -> u32 {
     ADMINISTRATOR
 }
 
-/// The user of the connection from `peer` to `own`, as a table of the kernel lists it.
+/// Finds the user of the connection from `peer` to `own` in a table of the kernel.
 fn user_in(table: &str, peer: SocketAddr, own: SocketAddr) -> Option<u32> {
     table.lines().skip(1).find_map(|line| {
         let mut columns = line.split_whitespace().skip(1);
@@ -57,7 +57,7 @@ fn same(listed: SocketAddr, wanted: SocketAddr) -> bool {
     listed.port() == wanted.port() && listed.ip().to_canonical() == wanted.ip().to_canonical()
 }
 
-/// An address as the kernel writes it: four bytes at a time in the order of the machine, and a port.
+/// Parses an address of the kernel's tables: groups of four bytes in the byte order of the machine, and a port.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let words = ip.as_bytes().chunks(8).map(|digits| {
@@ -75,7 +75,7 @@ fn address(text: &str) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
-    //! Lines as Linux writes them on machines that put the low byte first.
+    //! Lines as Linux writes them on little-endian machines.
 
     use super::*;
 

@@ -24,7 +24,7 @@ use crate::host::LocalHost;
 use crate::model_client::boxed;
 use crate::record::{OpenRecord, RecordStore};
 
-/// The name of the one token there is.
+/// The name of the only token.
 const TOKEN_NAME: &str = "open";
 
 /// Look at the record in a browser: what fills the context, what was compacted, what it costs
@@ -47,7 +47,7 @@ pub(crate) struct OpenArgs {
     print: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &OpenArgs, app: &App) -> Result<(), CliError> {
     let page = match &args.id {
         None => String::new(),
@@ -72,8 +72,9 @@ async fn serve(args: &OpenArgs, app: &App, page: &str) -> Result<(), CliError> {
     let (listener, address) = listener.map_err(|error| {
         CliError::new(Exit::Internal, "cannot listen on this machine").because(io_words(&error))
     })?;
-    let no_randomness =
-        || CliError::new(Exit::Internal, "cannot create a token").because("the machine has no randomness");
+    let no_randomness = || {
+        CliError::new(Exit::Internal, "cannot create a token").because("the system's random source failed")
+    };
     let app = Arc::new(app.clone());
     let serve_args = ServeArgs { bind: None, upstream: None, show: None, for_runs: None };
     let loaded = configuration::settings(&serve_args, &app)?;
@@ -94,9 +95,9 @@ async fn serve(args: &OpenArgs, app: &App, page: &str) -> Result<(), CliError> {
         owner: Owner::default(),
         host: Arc::clone(&source.host),
         limits: GatewayLimits::default(),
-        // Cookies of an earlier run open nothing.
+        // With a new key, cookies of earlier runs are invalid.
         seal_key: SealKey::generate().ok_or_else(no_randomness)?,
-        // The page shows its events.
+        // The page itself shows the events.
         events: Arc::new(|_: GatewayEvent| {}) as Arc<dyn GatewayEvents>,
     };
     let gateway = Gateway::new(setup, config);
@@ -115,7 +116,7 @@ async fn serve(args: &OpenArgs, app: &App, page: &str) -> Result<(), CliError> {
         changed: Arc::clone(&changed),
     }));
     let code = gateway.one_time_code(&secret).ok_or_else(no_randomness)?;
-    // What follows the number sign stays in the browser.
+    // Browsers do not send the fragment of a URL.
     let url = format!("http://{address}/ui/{page}#login={code}");
     app.print(&format!("{url}\n"))?;
     if !args.print && !start_browser(&app, &url) {
@@ -129,7 +130,7 @@ async fn serve(args: &OpenArgs, app: &App, page: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Starts the user's browser; `false` where none is found.
+/// Starts the user's browser; `false` if there is none.
 fn start_browser(app: &App, url: &str) -> bool {
     let usual: &[&[&str]] = if cfg!(target_os = "macos") {
         &[&["open"]]

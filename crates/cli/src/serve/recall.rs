@@ -1,5 +1,5 @@
-//! The tools that the gateway gives to models: those of the lossless engine for the current conversation, and search over
-//! all conversations of its owner.
+//! The tools that the gateway offers to models: those of the lossless engine for the current conversation, and search over all
+//! conversations of its owner.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use throughline_store::{Owner, Store};
 
 use crate::engines::Engines;
 
-/// How the model brings back what a summary replaced.
+/// The hint that tells the model how to look up compacted messages.
 pub(super) const HINT: &str = "Use the tool lcm_grep to find words of any earlier message of this conversation, and lcm_expand to \
 read that message by its number.";
-/// How it reads what was set aside.
+/// The hint that tells the model how to read the omitted part of a tool result.
 pub(super) const READ_SET_ASIDE: &str = "Read any lines of it with recall_artifact {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}, \
 or find words in it with lcm_grep {\"query\": \"...\"}.";
-/// What else there is beside the tools of the lossless engine.
+/// The tools that are offered beside those of the lossless engine.
 const ACROSS: [&str; 3] = ["recall_search", "recall_messages", "recall_artifact"];
 
-/// What is done about long results where a model can read what was set aside.
+/// The policy for long tool results if a model can read the omitted part.
 pub(super) fn tool_output() -> ToolOutputPolicy {
     let usual = ToolOutputPolicy::default();
     let own = RecallToolset::NAMES.iter().chain(&ACROSS).map(|name| (*name).to_owned());
@@ -28,13 +28,13 @@ pub(super) fn tool_output() -> ToolOutputPolicy {
     ToolOutputPolicy { exempt, recall: Some(READ_SET_ASIDE.to_owned()), ..ToolOutputPolicy::default() }
 }
 
-/// The tools.
+/// Returns the tools.
 pub(super) fn tools(engines: Engines, store: Arc<dyn Store>) -> Arc<dyn RecallTools> {
     let schemas = schemas(engines.answers_questions());
     Arc::new(GatewayTools { engines, store, schemas })
 }
 
-/// Their definitions, where a model can answer questions about the record, or not.
+/// The definitions of the tools. Some need a model that answers questions.
 pub(crate) fn schemas(answers_questions: bool) -> Vec<ToolSchema> {
     let across = RecordTools::schemas().into_iter().filter(|tool| ACROSS.contains(&tool.name.as_str()));
     let across = across.map(|tool| ToolSchema { parameters: without_session(tool.parameters), ..tool });
@@ -43,7 +43,7 @@ pub(crate) fn schemas(answers_questions: bool) -> Vec<ToolSchema> {
     within.chain(across).collect()
 }
 
-/// The same with nobody obliged to say which conversation is meant: it is the one the model is in.
+/// Makes the session parameter optional: the default is the model's own conversation.
 fn without_session(mut parameters: Value) -> Value {
     if let Some(required) = parameters.get_mut("required").and_then(Value::as_array_mut) {
         required.retain(|name| name != "session");
@@ -76,7 +76,7 @@ impl GatewayTools {
     async fn across(&self, owner: &Owner, call: &ToolRequest) -> ToolAnswer {
         let (store, owner, name) = (Arc::clone(&self.store), owner.clone(), call.name.clone());
         let mut arguments = call.arguments.clone();
-        // A search without one is over all conversations.
+        // A search without a session covers all conversations.
         if let Some(given) = arguments.as_object_mut()
             && name != "recall_search"
         {

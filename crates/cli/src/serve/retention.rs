@@ -1,5 +1,5 @@
-//! Removes old conversations while the gateway runs, if `store.retention` names a number of days: once an hour, on one of all
-//! gateways with the same record.
+//! Removes old conversations while the gateway runs, if `store.retention` names a number of days: once an hour, in one of all gateways on
+//! the same record.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::ui::text::counted;
 
 /// Runs until the gateway stops.
 pub(super) async fn follow(app: Arc<App>, store: RecordStore, log: Arc<ServeLog>) {
-    // More often than is due: another gateway may stop before its turn comes again.
+    // Checked more often than necessary, because another gateway may stop before its turn.
     let mut turns = tokio::time::interval(Duration::from_millis(EVERY_MS.unsigned_abs() / 4));
     loop {
         turns.tick().await;
         let (app, store, log) = (Arc::clone(&app), store.clone(), Arc::clone(&log));
-        // A failure is in the log, and there is another turn.
+        // A failure is logged, and the next turn tries again.
         let _ = tokio::task::spawn_blocking(move || turn(&app, &store, &log)).await;
     }
 }
 
 fn turn(app: &App, store: &RecordStore, log: &ServeLog) {
-    // Read anew each time: the settings may have changed.
+    // Read each time, because the settings may have changed.
     let Ok(loaded) = load(app, &[]) else { return };
     let policy = policy(&loaded.settings.store.retention);
     if policy.is_empty() {

@@ -1,7 +1,7 @@
-//! Finds other gateways on the same record: each holds a lock that shows that it runs.
+//! Finds other gateways on the same record: each holds a lock that shows that it is running.
 //!
-//! Several gateways are allowed: each notices what the others write. On one home directory a second one may be a mistake, so the
-//! start names the others. On a server they are meant: the lock is short and renewed, and each knows how many there are.
+//! Several gateways are allowed: each notices what the others write. On one home directory a second gateway may be a mistake, so a note
+//! at the start names the others. On a server several are usual: the lock is short and renewed, and each gateway counts them.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,18 +13,18 @@ use throughline_store::{FleetStore, Holder, LockRequest, Store};
 use crate::app::App;
 use crate::record::RecordStore;
 
-/// The names of these locks begin with this; the process follows.
+/// The prefix of the names of these locks; the process follows.
 const LOCK_START: &str = "gateway:";
-/// How long a lock holds. It is released when the gateway stops, and one whose process is dead does not count, so this only
-/// bounds what is left behind on other machines.
+/// How long a lock on a file is valid. It is released when the gateway stops, and does not count if its process is dead; the limit is for
+/// locks of dead processes on other machines.
 const HELD_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
 
-/// How long it holds on a server, where a gateway that died may have been on another machine, ...
+/// How long a lock on a server is valid, where a dead gateway may have run on another machine.
 const SHORT_MS: u64 = 30 * 1_000;
-/// ... and how often it is renewed.
+/// The interval at which a lock on a server is renewed.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
 
-/// What says that a gateway runs on this home, for as long as it is held.
+/// The lock that shows that a gateway is running; released when this is dropped.
 pub(super) struct GatewayLock {
     store: Arc<dyn Store>,
     name: String,
@@ -33,12 +33,12 @@ pub(super) struct GatewayLock {
 
 impl Drop for GatewayLock {
     fn drop(&mut self) {
-        // One that stays is found out to be of a dead process.
+        // A lock that stays behind is recognised as that of a dead process.
         let _ = self.store.unlock(&self.name, &self.holder);
     }
 }
 
-/// Says that this gateway runs, and finds others that do. A record that cannot be written is told of elsewhere.
+/// Takes the lock of this gateway and finds other gateways. An unwritable record is reported elsewhere.
 pub(super) fn announce(record: &RecordStore, host: &dyn Host) -> (Vec<Holder>, GatewayLock) {
     let (store, holder, now_ms) = (record.shared(), host.holder(), host.now_ms());
     let name = format!("{LOCK_START}{}@{}", holder.process_id, holder.host);
@@ -66,7 +66,7 @@ pub(super) fn announce(record: &RecordStore, host: &dyn Host) -> (Vec<Holder>, G
 }
 
 impl GatewayLock {
-    /// Takes the lock, or renews it.
+    /// Takes or renews the lock.
     fn hold(&self, host: &dyn Host, lasts_ms: u64) {
         let now_ms = host.now_ms();
         let expires_ms = now_ms.saturating_add_unsigned(lasts_ms);
@@ -76,7 +76,7 @@ impl GatewayLock {
     }
 }
 
-/// Renews the lock of a gateway on a server, and tells the gateway how many there are, until the lock is dropped elsewhere.
+/// Renews the lock of a gateway on a server, and updates the gateway's count of gateways, until the lock is dropped.
 pub(super) async fn keep_count(
     lock: Weak<GatewayLock>,
     fleet: Arc<dyn FleetStore>,
@@ -90,7 +90,7 @@ pub(super) async fn keep_count(
             lock.hold(host.as_ref(), SHORT_MS);
             fleet.lock_holders(LOCK_START).map(|holders| holders.len())
         });
-        // Where the server does not answer, the number of before is the best there is.
+        // If the server does not answer, the previous count stays.
         if let Ok(Ok(count)) = count.await {
             gateway.set_gateways(u32::try_from(count).unwrap_or(u32::MAX));
         }
@@ -98,7 +98,7 @@ pub(super) async fn keep_count(
     }
 }
 
-/// Tells a person of the others.
+/// Prints a note about the other gateways.
 pub(super) fn tell(app: &App, others: &[Holder]) {
     if others.is_empty() {
         return;

@@ -10,16 +10,16 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Exit;
 use crate::serve::configuration::ConfigSource;
 
-/// What a signal asks for.
+/// The action that a signal requests.
 enum SignalAction {
     Stop,
     Reload,
 }
 
-/// Follows signals. The first that asks to stop is heeded when load balancers had time to notice (`gateway.drain_seconds`) and
-/// everything that has begun is over; the next one ends that time, and the one after it the process.
+/// Handles signals. The first stop signal takes effect after load balancers had time to notice (`gateway.drain_seconds`) and requests in
+/// progress have ended; the second ends this wait, and the third ends the process.
 ///
-/// The configuration is read again, too, when the page changed it.
+/// Also reloads the configuration after the page changed it.
 pub(super) async fn follow(
     source: ConfigSource,
     gateway: Gateway,
@@ -41,7 +41,7 @@ pub(super) async fn follow(
     gateway.drain();
     if !drain.is_zero() {
         log.note(&format!(
-            "stopping in {} seconds; /readyz says meanwhile that this gateway is not ready",
+            "stopping in {} seconds; until then /readyz reports that this gateway is not ready",
             drain.as_secs()
         ));
         tokio::select! {
@@ -58,12 +58,12 @@ pub(super) async fn follow(
     }
 }
 
-/// Waits for a signal that asks to stop.
+/// Waits for a stop signal.
 async fn stop_asked(signals: &mut SignalStream) {
     while !matches!(signals.next().await, SignalAction::Stop) {}
 }
 
-/// Reads the configuration again when the page changed it.
+/// Reloads the configuration when the page changed it.
 pub(super) async fn follow_changes(
     source: ConfigSource,
     gateway: Gateway,
@@ -76,13 +76,13 @@ pub(super) async fn follow_changes(
     }
 }
 
-/// Stops at the first signal, a closed terminal among them.
+/// Stops at the first signal, including a closed terminal.
 pub(super) async fn stop_on_any(stop: CancellationToken) {
     SignalStream::new().next().await;
     stop.cancel();
 }
 
-/// The signals a gateway reacts to. Without Unix signals only Ctrl-C is one.
+/// The signals a gateway reacts to; on other systems than Unix only Ctrl-C.
 struct SignalStream {
     #[cfg(unix)]
     terminate: Option<tokio::signal::unix::Signal>,
@@ -108,7 +108,7 @@ impl SignalStream {
         tokio::select! {
             _ = tokio::signal::ctrl_c() => SignalAction::Stop,
             () = received(&mut self.terminate) => SignalAction::Stop,
-            // A terminal that was closed says the same as somebody who wants the configuration read again.
+            // A closed terminal sends the same signal as a request to reload.
             () = received(&mut self.hang_up) => {
                 if self.had_terminal && !has_terminal() { SignalAction::Stop } else { SignalAction::Reload }
             }
@@ -126,7 +126,7 @@ async fn received(signal: &mut Option<tokio::signal::unix::Signal>) {
     }
 }
 
-/// Whether this process has a terminal that is still there.
+/// Whether this process still has a terminal.
 #[cfg(unix)]
 fn has_terminal() -> bool {
     std::fs::File::open("/dev/tty").is_ok()

@@ -8,7 +8,7 @@ use throughline_transcript::WireFormat;
 use crate::app::App;
 use crate::error::{CliError, Exit};
 
-/// The upstreams there are.
+/// Returns the upstreams.
 pub(super) fn find(only: Option<&str>, settings: &Settings, app: &App) -> Result<Upstreams, CliError> {
     if let Some(url) = only {
         let base = BaseUrl::parse(url).map_err(|error| {
@@ -28,7 +28,7 @@ pub(super) fn find(only: Option<&str>, settings: &Settings, app: &App) -> Result
     Ok(Upstreams { all: all.collect::<Result<_, _>>()? })
 }
 
-/// The providers themselves, each with the client's own key.
+/// The providers themselves, called with the client's own key.
 fn providers() -> Vec<UpstreamSpec> {
     let named = [
         (EndpointKind::OpenRouter, &["*/*"][..]),
@@ -55,7 +55,7 @@ fn of_setting(name: &str, upstream: &GatewayUpstream, app: &App) -> Result<Upstr
     };
     let address = upstream.base_url.as_deref().unwrap_or_default();
     if address.trim().is_empty() {
-        return Err(wrong("base_url", "it has to say where the upstream is".to_owned()));
+        return Err(wrong("base_url", "the address of the upstream is missing".to_owned()));
     }
     let base = BaseUrl::parse(address).map_err(|error| wrong("base_url", error.to_string()))?;
     let kind = EndpointKind::at(&base);
@@ -63,7 +63,7 @@ fn of_setting(name: &str, upstream: &GatewayUpstream, app: &App) -> Result<Upstr
     for word in listed(upstream.wires.as_deref()) {
         let wire = WireFormat::ALL.into_iter().find(|wire| wire.name() == word);
         wires.push(wire.ok_or_else(|| {
-            wrong("wires", format!("`{word}` is none of them; there are chat, responses and anthropic"))
+            wrong("wires", format!("`{word}` is not a wire format; use chat, responses or anthropic"))
         })?);
     }
     if wires.is_empty() {
@@ -75,7 +75,7 @@ fn of_setting(name: &str, upstream: &GatewayUpstream, app: &App) -> Result<Upstr
             let found = app.variable(variable).and_then(SecretKey::new);
             Some(found.ok_or_else(|| {
                 wrong("api_key_env", format!("the variable {variable} is not set"))
-                    .hint("take the setting out to pass on the client's own key")
+                    .hint("remove the setting to pass on the client's own key")
             })?)
         }
     };
@@ -87,7 +87,7 @@ fn listed(text: Option<&str>) -> impl Iterator<Item = &str> {
     text.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty())
 }
 
-/// An upstream on one line.
+/// Describes an upstream on one line.
 pub(super) fn line(upstream: &UpstreamSpec) -> String {
     let wires: Vec<&str> = upstream.wires.iter().map(|wire| wire.name()).collect();
     let models =

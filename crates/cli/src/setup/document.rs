@@ -14,27 +14,27 @@ use tree::SettingNode;
 
 pub(crate) use tree::{EditRefusal, TextEdit};
 
-/// How a settings file is written.
+/// The format of a settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileFormat {
-    /// JSON, with comments and trailing commas where the program allows them.
+    /// JSON, with comments and trailing commas if the program allows them.
     Json,
     Toml,
     Yaml,
 }
 
 impl FileFormat {
-    /// What a file says; an empty file says nothing.
+    /// The data of a file; an empty object for an empty file.
     pub(crate) fn data(self, text: &str) -> Result<Value, EditRefusal> {
         Ok(self.parse(text)?.map_or_else(|| Value::Object(Map::new()), |root| root.data()))
     }
 
-    /// What a file says at a path.
+    /// The value at a path.
     pub(crate) fn value(self, text: &str, path: &[String]) -> Result<Option<Value>, EditRefusal> {
         Ok(self.parse(text)?.and_then(|root| root.at(path).map(SettingNode::data)))
     }
 
-    /// A value as `data` and `value` give it.
+    /// Converts a value to the form of `data` and `value`.
     pub(crate) fn as_data(self, value: &Value) -> Value {
         match self {
             Self::Json | Self::Toml => value.clone(),
@@ -42,14 +42,14 @@ impl FileFormat {
         }
     }
 
-    /// Whether the section that holds a value holds nothing else.
+    /// Whether the value at a path is the only one in its section.
     pub(crate) fn is_only_entry(self, text: &str, path: &[String]) -> Result<bool, EditRefusal> {
         let root = self.parse(text)?;
         let parents = path.split_last().map_or(path, |(_, parents)| parents);
         Ok(root.and_then(|root| Some(root.at(parents)?.entries().len())) == Some(1))
     }
 
-    /// The text without a passage, if the file then lacks the value at a path and nothing else.
+    /// Removes a passage from the text, if the file then lacks the value at a path and nothing else.
     pub(crate) fn without(self, text: &str, passage: &str, path: &[String]) -> Option<String> {
         let (before, after) = text.split_once(passage).filter(|(_, after)| !after.contains(passage))?;
         let mut wanted = self.data(text).ok()?;
@@ -58,13 +58,13 @@ impl FileFormat {
         (self.data(&rest).ok()? == wanted).then_some(rest)
     }
 
-    /// The text of the value at a path.
+    /// The source text of the value at a path.
     pub(crate) fn raw(self, text: &str, path: &[String]) -> Result<Option<String>, EditRefusal> {
         let root = self.parse(text)?;
         Ok(root.and_then(|root| Some(text.get(root.at(path)?.span.clone())?.to_owned())))
     }
 
-    /// How many names of a path are there.
+    /// The number of names of a path that exist.
     pub(crate) fn depth(self, text: &str, path: &[String]) -> Result<usize, EditRefusal> {
         let root = self.parse(text)?;
         Ok(root.map_or(0, |root| {
@@ -72,7 +72,7 @@ impl FileFormat {
         }))
     }
 
-    /// Writes a value at a path, with the sections that lead there.
+    /// Writes a value at a path, with the missing sections.
     pub(crate) fn set(self, text: &str, path: &[String], value: &Value) -> Result<TextEdit, EditRefusal> {
         let root = self.parse(text)?;
         let mut wanted = root.as_ref().map_or_else(|| Value::Object(Map::new()), SettingNode::data);
@@ -83,20 +83,20 @@ impl FileFormat {
             Self::Toml => toml::set(text, root.as_ref(), path, value),
             Self::Yaml => yaml::set(text, root.as_ref(), path, value),
         };
-        // A value that is replaced keeps its place; one that is new does not touch a comment.
+        // A replaced value keeps its place; a new one must not touch a comment.
         self.first_that(text, splices, &wanted)
             .filter(|splice| is_there || splice.range.is_empty())
             .ok_or(EditRefusal::Unusual)
     }
 
-    /// Puts a text in the place of a value.
+    /// Replaces a value by a source text.
     pub(crate) fn set_raw(self, text: &str, path: &[String], raw: &str) -> Result<TextEdit, EditRefusal> {
         let root = self.parse(text)?.ok_or(EditRefusal::Unusual)?;
         let node = root.at(path).ok_or(EditRefusal::Unusual)?;
         let splice = TextEdit { range: node.span.clone(), text: raw.to_owned() };
         let after = splice.apply(text).ok_or(EditRefusal::Unusual)?;
         let (mut before, mut after) = (root.data(), self.data(&after)?);
-        // Whatever the value is now, everything else is as it was.
+        // Everything except this value must be unchanged.
         (take(&mut before, path).is_some() && take(&mut after, path).is_some() && before == after)
             .then_some(splice)
             .ok_or(EditRefusal::Unusual)
@@ -115,7 +115,7 @@ impl FileFormat {
         self.first_that(text, splices, &wanted).ok_or(EditRefusal::Unusual)
     }
 
-    /// The first replacement after which the file says this.
+    /// Returns the first edit after which the file has the wanted data.
     fn first_that(self, text: &str, splices: Vec<TextEdit>, wanted: &Value) -> Option<TextEdit> {
         splices.into_iter().find(|splice| {
             splice.apply(text).is_some_and(|after| self.data(&after).is_ok_and(|data| data == *wanted))
@@ -131,7 +131,7 @@ impl FileFormat {
     }
 }
 
-/// Puts a value at a path; `None` where something else than a map is on the way.
+/// Sets the value at a path; `None` if the path passes through a value that is not a map.
 fn put(data: &mut Value, path: &[String], value: &Value) -> Option<()> {
     let Some((name, rest)) = path.split_first() else {
         *data = value.clone();
@@ -140,7 +140,7 @@ fn put(data: &mut Value, path: &[String], value: &Value) -> Option<()> {
     put(data.as_object_mut()?.entry(name.clone()).or_insert_with(|| Value::Object(Map::new())), rest, value)
 }
 
-/// Takes a value out.
+/// Removes the value at a path.
 fn take(data: &mut Value, path: &[String]) -> Option<Value> {
     let (name, rest) = path.split_first()?;
     let map = data.as_object_mut()?;

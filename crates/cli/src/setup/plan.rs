@@ -10,10 +10,10 @@ use crate::setup::receipt::{Receipt, WrittenFile, format_word};
 use crate::setup::steps::{self, SettingEdit};
 use crate::ui::text::on_one_line;
 
-/// Lines around a change that are shown.
+/// The number of unchanged lines shown around a change.
 const DIFF_CONTEXT: usize = 2;
 
-/// What is wanted of a file.
+/// The intended content of a file.
 pub(crate) struct FilePlan {
     path: PathBuf,
     wanted: WantedContent,
@@ -29,25 +29,25 @@ impl FilePlan {
         Self { path, wanted: WantedContent::Settings(format, edits) }
     }
 
-    /// A file that is ours as a whole.
+    /// A file that is entirely ours.
     pub(crate) fn whole(path: PathBuf, text: String) -> Self {
         Self { path, wanted: WantedContent::Whole(text) }
     }
 }
 
-/// A file that changes.
+/// A file with its current and its new text.
 struct FileChange {
     path: PathBuf,
     now: Option<String>,
     then: Option<String>,
 }
 
-/// Changes to the files of one client, and the receipt that stays afterwards.
+/// The changes to the files of one client, and the receipt that is stored afterwards.
 pub(crate) struct SetupPlan {
     name: String,
     changes: Vec<FileChange>,
     receipt: Option<Receipt>,
-    /// Values of others that are replaced: file, path and text.
+    /// Existing values of others that are replaced: file, path and text.
     replaced: Vec<(PathBuf, Vec<String>, String)>,
 }
 
@@ -81,13 +81,13 @@ fn refused(path: &Path, refusal: &EditRefusal) -> CliError {
     failure.because("nothing was changed")
 }
 
-/// A file without what an earlier `setup` wrote; `None` if it is gone then.
+/// Removes from a file what an earlier `setup` wrote; the text is `None` if the file is removed.
 fn without(file: &WrittenFile, now: Option<&str>) -> Result<(Option<String>, Vec<Vec<String>>), CliError> {
     let Some(now) = now else { return Ok((None, Vec::new())) };
     if now == file.after {
         return Ok((file.before.clone(), Vec::new()));
     }
-    // A file of ours that somebody changed is theirs now.
+    // A file of ours that was changed since is left alone.
     let Some(format) = file.format() else { return Ok((Some(now.to_owned()), Vec::new())) };
     let undone = steps::undo(format, now, &file.settings).map_err(|refusal| refused(&file.path, &refusal))?;
     let is_empty = file.before.is_none()
@@ -99,7 +99,7 @@ fn without(file: &WrittenFile, now: Option<&str>) -> Result<(Option<String>, Vec
 }
 
 impl SetupPlan {
-    /// Works out what has to change so that the files hold what is wanted.
+    /// Computes the changes after which the files have the intended content.
     pub(crate) fn of(name: &str, files: Vec<FilePlan>, app: &App) -> Result<Self, CliError> {
         let earlier = Receipt::load(name, app)?;
         let (mut changes, mut written, mut replaced) = (Vec::new(), Vec::new(), Vec::new());
@@ -133,7 +133,7 @@ impl SetupPlan {
         Ok(Self { name: name.to_owned(), changes, receipt: Some(Receipt::new(name, written)), replaced })
     }
 
-    /// Works out what has to change so that nothing of ours is left.
+    /// Computes the changes that remove everything `setup` wrote.
     pub(crate) fn back(receipt: &Receipt, app: &App) -> Result<Self, CliError> {
         let mut changes = Vec::new();
         for file in &receipt.files {
@@ -151,12 +151,12 @@ impl SetupPlan {
         Ok(Self { name: receipt.name.clone(), changes, receipt: None, replaced: Vec::new() })
     }
 
-    /// Whether all files are as they should be.
+    /// Whether all files already have the intended content.
     pub(crate) fn is_done(&self) -> bool {
         self.changes.iter().all(|change| change.now == change.then)
     }
 
-    /// Asks about values of others that would be replaced.
+    /// Asks before values of others are replaced.
     pub(crate) fn ask_about_replaced(&self, title: &str, app: &App) -> Result<(), CliError> {
         for (file, path, raw) in &self.replaced {
             let (name, raw) = (path.join("."), on_one_line(raw));
@@ -172,7 +172,7 @@ impl SetupPlan {
         Ok(())
     }
 
-    /// The changes, as a diff.
+    /// Formats the changes as a diff.
     pub(crate) fn diff(&self) -> String {
         let mut out = String::new();
         for change in self.changes.iter().filter(|change| change.now != change.then) {
@@ -189,8 +189,8 @@ impl SetupPlan {
         out
     }
 
-    /// Makes the changes: the receipt first, so that nothing is written that cannot be taken out. If a file cannot be
-    /// written, those that were are put back.
+    /// Makes the changes. The receipt is stored first, so that nothing is written that cannot be removed. If a file cannot be written,
+    /// the files written before are restored.
     pub(crate) fn carry_out(&self, app: &App) -> Result<(), CliError> {
         let earlier = Receipt::load(&self.name, app)?;
         for change in &self.changes {

@@ -1,4 +1,4 @@
-//! What `setup` wrote, stored in the home directory: each file before and after, and each value.
+//! The receipt of `setup`, stored in the home directory: each file before and after, and each value.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use crate::home;
 use crate::setup::document::FileFormat;
 use crate::setup::steps::WrittenSetting;
 
-/// Newer ones are refused.
+/// The version of the format; newer receipts are refused.
 const VERSION: u32 = 1;
 
-/// What was written for one client.
+/// The record of what was written for one client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Receipt {
     version: u32,
@@ -22,12 +22,11 @@ pub(crate) struct Receipt {
     pub(crate) files: Vec<WrittenFile>,
 }
 
-/// A file that was written. Its bytes before and after are in files beside the receipt, `0.before` and `0.after` for the
-/// first.
+/// A written file. Its text before and after is stored in files beside the receipt, `0.before` and `0.after` for the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WrittenFile {
     pub(crate) path: PathBuf,
-    /// `None` for a file that was written as a whole.
+    /// `None` for a file that is entirely ours.
     pub(crate) format: Option<String>,
     pub(crate) settings: Vec<WrittenSetting>,
     /// The text before; `None` if there was no file.
@@ -47,7 +46,7 @@ impl WrittenFile {
     }
 }
 
-/// The word for a format.
+/// The stored name of a format.
 pub(crate) fn format_word(format: FileFormat) -> String {
     match format {
         FileFormat::Json => "json",
@@ -61,7 +60,7 @@ fn folder(app: &App) -> PathBuf {
     app.home.join("setup")
 }
 
-/// What is set up.
+/// The names of everything that is set up.
 pub(crate) fn names(app: &App) -> Vec<String> {
     let entries = std::fs::read_dir(folder(app)).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
@@ -77,7 +76,7 @@ impl Receipt {
         Self { version: VERSION, name: name.to_owned(), files }
     }
 
-    /// The receipt of a client; `None` if it is not set up.
+    /// Loads the receipt of a client; `None` if it is not set up.
     pub(crate) fn load(name: &str, app: &App) -> Result<Option<Self>, CliError> {
         let folder = folder(app).join(name);
         let path = folder.join("receipt.json");
@@ -103,7 +102,7 @@ impl Receipt {
         Ok(Some(receipt))
     }
 
-    /// Writes it, the texts first.
+    /// Stores the receipt, after the texts.
     pub(crate) fn store(&self, app: &App) -> Result<(), CliError> {
         home::make_private(app)?;
         let folder = folder(app).join(&self.name);
@@ -120,12 +119,12 @@ impl Receipt {
             write_private(&folder.join(format!("{index}.after")), file.after.as_bytes())?;
         }
         let text = serde_json::to_string_pretty(self).map_err(|error| {
-            CliError::new(Exit::Internal, "cannot write down what was set up").because(error.to_string())
+            CliError::new(Exit::Internal, "cannot write the receipt of `setup`").because(error.to_string())
         })?;
         write_private(&folder.join("receipt.json"), text.as_bytes())
     }
 
-    /// Removes it. The backups go with it: everything in them is in its place again.
+    /// Removes the receipt and its backups; the originals have been restored.
     pub(crate) fn remove(name: &str, app: &App) -> Result<(), CliError> {
         let folder = folder(app).join(name);
         match std::fs::remove_dir_all(&folder) {

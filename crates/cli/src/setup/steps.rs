@@ -5,35 +5,35 @@ use serde_json::Value;
 
 use crate::setup::document::{EditRefusal, FileFormat};
 
-/// A value to be written.
+/// A value to write.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SettingEdit {
     pub(crate) path: Vec<String>,
     pub(crate) value: Value,
 }
 
-/// A value that was written, with what is needed to take it out again.
+/// A written value, with the data that is needed to remove it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WrittenSetting {
     pub(crate) path: Vec<String>,
     value: Value,
-    /// How many names of the path were there before.
+    /// The number of names of the path that existed before.
     depth: usize,
-    /// The text of the value that was there before.
+    /// The source text of the previous value.
     before: Option<String>,
-    /// The text that was written.
+    /// The inserted source text.
     inserted: String,
 }
 
-/// A file after settings were taken out of it.
+/// A file after settings were removed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Removal {
     pub(crate) text: String,
-    /// Values that somebody changed since; they stay.
+    /// Values that were changed since they were written; they stay.
     pub(crate) changed: Vec<Vec<String>>,
 }
 
-/// Values that are there already and would be replaced by others.
+/// Returns the existing values that would be replaced.
 pub(crate) fn replaced(
     format: FileFormat,
     text: &str,
@@ -49,7 +49,7 @@ pub(crate) fn replaced(
     Ok(found)
 }
 
-/// Writes settings. Those that are there already stay as they are and are nobody's to take out.
+/// Writes settings. Existing equal values stay as they are, and are not removed later.
 pub(crate) fn apply(
     format: FileFormat,
     text: &str,
@@ -76,7 +76,7 @@ pub(crate) fn apply(
     Ok((text, written))
 }
 
-/// Takes settings out again, the last first.
+/// Removes settings, in reverse order.
 pub(crate) fn undo(
     format: FileFormat,
     text: &str,
@@ -86,7 +86,7 @@ pub(crate) fn undo(
     for setting in written.iter().rev() {
         let text = &undone.text;
         match format.value(text, &setting.path)? {
-            // Somebody removed it.
+            // The value was already removed.
             None => continue,
             Some(value) if value != format.as_data(&setting.value) => {
                 undone.changed.push(setting.path.clone());
@@ -100,7 +100,7 @@ pub(crate) fn undo(
                 let path = emptied(format, text, setting)?;
                 match format.without(text, &setting.inserted, path) {
                     Some(after) => Some(after),
-                    // The program has written the file anew.
+                    // The program has rewritten the file.
                     None => format.remove(text, path)?.apply(text),
                 }
             }
@@ -110,7 +110,7 @@ pub(crate) fn undo(
     Ok(undone)
 }
 
-/// What goes with a value: the sections that were written for it, if nothing else is in them now.
+/// Returns the outermost section that was written for a value, if it contains nothing else now.
 fn emptied<'a>(
     format: FileFormat,
     text: &str,

@@ -1,4 +1,4 @@
-//! Settings are written without a change elsewhere and taken out again, whatever happened to the file in between.
+//! Settings are written without other changes, and removed again, whatever was changed in the file in between.
 
 use proptest::prelude::*;
 use serde_json::{Map, json};
@@ -33,7 +33,7 @@ fn yaml_edits() -> Vec<SettingEdit> {
     ]
 }
 
-/// Every byte of the text is there, in its order: nothing was touched.
+/// Whether `after` contains all characters of `before` in order, so that nothing was removed.
 fn is_kept(before: &str, after: &str) -> bool {
     let mut letters = after.chars();
     before.chars().all(|letter| letters.any(|other| other == letter))
@@ -197,7 +197,7 @@ fn generated() -> impl Strategy<Value = Generated> {
             entries: entries
                 .into_iter()
                 .filter(|(name, value)| {
-                    // Sections that settings are written into have to be sections.
+                    // Sections for settings must be sections in the file.
                     !["env", "model", "mcp_servers"].contains(&name.as_str()) || value.is_object()
                 })
                 .collect(),
@@ -286,7 +286,7 @@ fn formats() -> impl Strategy<Value = FileFormat> {
     prop_oneof![Just(FileFormat::Json), Just(FileFormat::Toml), Just(FileFormat::Yaml)]
 }
 
-/// An edit of somebody else, made to the file with and without our settings.
+/// An edit by another program, made to the file with and without our settings.
 fn elsewhere(format: FileFormat, text: &str, name: &str, value: &Value) -> Option<String> {
     format.set(text, &[name.to_owned()], value).ok()?.apply(text)
 }
@@ -296,7 +296,7 @@ proptest! {
     fn undo_gives_the_original_bytes_back(file in generated(), format in formats()) {
         let before = file.text(format);
         let Ok((after, written)) = apply(format, &before, &of(format)) else {
-            // Refused is allowed where a section is written in a way of its own.
+            // A refusal is allowed if a section has an unusual form.
             return Ok(());
         };
         prop_assert!(is_kept(&before, &after), "{before}\n---\n{after}");
@@ -320,7 +320,7 @@ proptest! {
                 (elsewhere(format, &with, name, &value), elsewhere(format, &without, name, &value)) else { return Ok(()) };
             (with, without) = (one, other);
         }
-        // Entries that were there are removed, too.
+        // Also removes existing entries.
         for (name, value) in file.entries.iter().take(1).filter(|(_, value)| !value.is_object()) {
             let path = [name.clone()];
             let (Ok(one), Ok(other)) = (format.remove(&with, &path), format.remove(&without, &path)) else { return Ok(()) };
@@ -328,7 +328,7 @@ proptest! {
             prop_assert_eq!(format.value(&with, &path).unwrap(), None, "{}", value);
         }
         if reformat && format == FileFormat::Json {
-            // As a program does that reads its settings and writes all of them.
+            // As a program does that parses its settings and rewrites the whole file.
             with = serde_json::to_string_pretty(&format.data(&with).unwrap()).unwrap();
         }
         let undone = undo(format, &with, &written).unwrap();

@@ -4,13 +4,12 @@ use crate::ui::text::thousands;
 
 /// Eighths of a cell, from empty to full.
 const EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
-/// Levels of a sparkline, from little to much.
+/// Levels of a sparkline, from low to high.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// What stands where there is nothing.
+/// The character for no value.
 const NOTHING: char = '·';
 
-/// Dollars from millionths of a dollar: two decimals from one cent on, below that as many as the first significant
-/// digit needs.
+/// Formats dollars from millionths: two decimals from one cent on, below that as many as the first significant digit needs.
 pub(crate) fn dollars(micro_usd: u64) -> String {
     match micro_usd {
         0 => "$0".to_owned(),
@@ -23,13 +22,13 @@ pub(crate) fn dollars(micro_usd: u64) -> String {
     }
 }
 
-/// An amount that may be less than nothing.
+/// Formats an amount that may be negative.
 pub(crate) fn signed_dollars(micro_usd: i64) -> String {
     let amount = dollars(micro_usd.unsigned_abs());
     if micro_usd < 0 { format!("-{amount}") } else { amount }
 }
 
-/// A cost of which part may not be known: `$1.20`, `$1.20+` where some calls have no price, `?` where none has.
+/// Formats a cost: `$1.20`, `$1.20+` if some calls have no price, `?` if none has.
 pub(crate) fn cost_words(micro_usd: u64, calls: u64, unpriced: u64) -> String {
     if calls == 0 {
         "-".to_owned()
@@ -42,7 +41,7 @@ pub(crate) fn cost_words(micro_usd: u64, calls: u64, unpriced: u64) -> String {
     }
 }
 
-/// A count in at most five columns: `999`, `1.2k`, `182k`, `1.2M`.
+/// Formats a count in at most five columns: `999`, `1.2k`, `182k`, `1.2M`.
 pub(crate) fn rounded(count: u64) -> String {
     const UNITS: [&str; 5] = ["", "k", "M", "G", "T"];
     let mut value = count as f64;
@@ -61,7 +60,7 @@ pub(crate) fn rounded(count: u64) -> String {
     }
 }
 
-/// A bar of at most `cells` cells; the largest value fills them, and any value above zero is visible.
+/// Draws a bar of at most `cells` cells; the largest value fills them, and any value above zero is visible.
 pub(crate) fn bar(value: u64, largest: u64, cells: usize) -> String {
     if value == 0 || largest == 0 || cells == 0 {
         return String::new();
@@ -75,7 +74,7 @@ pub(crate) fn bar(value: u64, largest: u64, cells: usize) -> String {
     out
 }
 
-/// Values as a row of little columns, one cell each.
+/// Draws values as a sparkline, one cell each.
 pub(crate) fn sparkline(values: &[u64]) -> String {
     let largest = values.iter().copied().max().unwrap_or(0);
     let cell = |value: &u64| {

@@ -1,4 +1,4 @@
-//! Tests of figures in words and pictures.
+//! Figures as text, bars and sparklines.
 
 use super::*;
 

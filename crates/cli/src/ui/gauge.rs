@@ -1,4 +1,4 @@
-//! The gauge: how full a window is, with the threshold marked. It is readable without colour.
+//! The gauge: the fill of a window, with the threshold marked. It is readable without colour.
 
 use std::fmt::Write as _;
 
@@ -6,16 +6,16 @@ use owo_colors::OwoColorize;
 
 use crate::ui::text::{columns, percent, shorten, thousands, wrap};
 
-/// Cells of the bar when there is room for them.
+/// The widest bar, in cells.
 const MAX_CELLS: usize = 48;
-/// With fewer cells the threshold cannot be seen.
+/// The narrowest bar, in cells, in which the threshold is visible.
 const MIN_CELLS: usize = 16;
 
 const FULL: char = '█';
 const FREE: char = '░';
 const MARK: char = '┃';
 
-/// What a gauge shows.
+/// The values of a gauge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gauge {
     pub(crate) tokens: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Gauge {
 }
 
 impl Gauge {
-    /// The bar alone, `cells` wide. The threshold is the cell at which compaction starts.
+    /// Draws the bar alone, `cells` wide. The threshold is marked at the cell where compaction starts.
     pub(crate) fn bar(self, cells: usize) -> String {
         let full = self.cell_of(self.tokens, cells).max(usize::from(self.tokens > 0));
         let mark = self.cell_of(self.threshold_tokens, cells).min(cells.saturating_sub(1));
@@ -58,7 +58,7 @@ impl Gauge {
     }
 }
 
-/// Gauges under each other, with their labels and figures lined up, as lines of at most `width` columns.
+/// Formats gauges below each other, with aligned labels and figures, in at most `width` columns.
 pub(crate) fn gauge_lines(gauges: &[(&str, Gauge)], width: usize) -> String {
     let label_columns = gauges.iter().map(|(label, _)| columns(label)).max().unwrap_or(0);
     let figures: Vec<[String; 3]> = gauges
@@ -98,7 +98,7 @@ pub(crate) fn gauge_lines(gauges: &[(&str, Gauge)], width: usize) -> String {
     out
 }
 
-/// A gauge where bar and figures do not fit beside each other: the label, the bar and the figures on lines of their own.
+/// Formats a gauge whose bar and figures do not fit on one line: the label, the bar and the figures on separate lines.
 fn narrow(label: &str, gauge: Gauge, figures: &str, width: usize) -> String {
     let indent = columns(label) - columns(label.trim_start());
     let room = width.saturating_sub(indent).max(1);

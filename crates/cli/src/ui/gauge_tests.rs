@@ -1,4 +1,4 @@
-//! Tests of the gauge.
+//! The gauge.
 
 use super::*;
 

@@ -8,22 +8,22 @@ use throughline_transcript::{Arguments, Message, Part, RawJson, Role};
 
 use crate::ui::text::{columns, counted, glimpse, on_one_line, printable, shorten, thousands, wrap};
 
-/// Bodies are indented below their headings, so that no line of a message can be mistaken for output of the program.
+/// The indentation of bodies, so that no line of a message can be mistaken for output of the program.
 const INDENT: usize = 2;
-/// Lines of a tool's output, of reasoning or of an argument that are shown when not everything is.
+/// The number of lines of tool output, or of an argument, that are shown in excerpts.
 const LINES_OF_RESULT: usize = 8;
 const LINES_OF_REASONING: usize = 4;
 
-/// How much of long output to show.
+/// How much of long output is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextAmount {
-    /// All words that were said; of tool output, arguments and reasoning the beginning.
+    /// All text; of tool output, arguments and reasoning only the beginning.
     Beginning,
-    /// All of it.
+    /// Everything.
     Everything,
 }
 
-/// Shows messages one after another; results are labelled with the tools that gave them.
+/// Formats messages one after another; results are labelled with their tools.
 pub(crate) struct MessageWriter {
     amount: TextAmount,
     width: usize,
@@ -35,7 +35,7 @@ impl MessageWriter {
         Self { amount, width, tools: HashMap::new() }
     }
 
-    /// The heading of a message: a rule with words in it, to the full width.
+    /// Formats the heading of a message: a rule of the full width, with words in it.
     pub(crate) fn heading(&self, role: Role, words: &[String]) -> String {
         let mut plain = String::from("──");
         for word in words {
@@ -51,7 +51,7 @@ impl MessageWriter {
         }
     }
 
-    /// The message itself, as indented lines.
+    /// Formats the message itself, as indented lines.
     pub(crate) fn body(&mut self, message: &Message) -> String {
         let mut out = String::new();
         for part in message.parts() {
@@ -106,7 +106,7 @@ impl MessageWriter {
         }
     }
 
-    /// Arguments one a line, if they are an object; else as they are.
+    /// Formats arguments: one per line if they are an object, otherwise unchanged.
     fn arguments(&self, out: &mut String, message: &Message, arguments: Arguments) {
         let json = message.arguments_text(arguments);
         let members: Vec<(String, String)> = RawJson(json.trim())
@@ -136,7 +136,7 @@ impl MessageWriter {
         }
     }
 
-    /// Text line by line as it is; its beginning, if not everything is wanted, with what was left out told.
+    /// Writes text line by line; in excerpts only its beginning, with the number of omitted lines.
     fn excerpt(&self, out: &mut String, text: &str, lines: usize) {
         let text = printable(text);
         let text = text.trim_matches('\n');
@@ -145,7 +145,7 @@ impl MessageWriter {
             TextAmount::Beginning => lines,
             TextAmount::Everything => usize::MAX,
         };
-        // One line more is no longer than the words that would stand in its place.
+        // One more line takes no more space than the note about its omission.
         let shown = if all <= limit.saturating_add(1) { all } else { limit };
         let room = self.width.saturating_sub(INDENT + 3);
         for line in text.lines().take(shown) {

@@ -1,4 +1,4 @@
-//! Tests of what people are shown of a message.
+//! The output of messages.
 
 use serde_json::json;
 use throughline_transcript::{SharedText, decode_message};

@@ -7,12 +7,12 @@ use throughline_store::StoreProgress;
 use crate::app::App;
 use crate::ui::text::shorten;
 
-/// Shown more often than this, a line only flickers.
+/// The shortest interval between two redraws; more frequent ones flicker.
 const REDRAW_AFTER: Duration = Duration::from_millis(80);
-/// Back to the start of the line, and the line emptied.
+/// Moves to the start of the line and clears it.
 const CLEAR_LINE: &str = "\r\u{1b}[K";
 
-/// The line.
+/// A progress line.
 pub(crate) struct ProgressLine<'a> {
     app: &'a App,
     drawn: Option<Instant>,
@@ -23,19 +23,19 @@ impl<'a> ProgressLine<'a> {
         Self { app, drawn: None }
     }
 
-    /// Whether anything would be seen now; saves composing words that are not read.
+    /// Whether a redraw is due; saves formatting text that is not shown.
     pub(crate) fn is_due(&self) -> bool {
         self.app.watched && self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_AFTER)
     }
 
-    /// Shows these words in place of the last ones, unless those were shown just now.
+    /// Shows this text, unless the last redraw was just now.
     pub(crate) fn show(&mut self, words: &str) {
         if self.is_due() {
             self.show_at_once(words);
         }
     }
 
-    /// Shows words that stay for a while. A full line would make the terminal go to the next.
+    /// Shows this text at once. It is cut to less than the full width, which would wrap.
     fn show_at_once(&mut self, words: &str) {
         if self.app.watched {
             self.drawn = Some(Instant::now());
@@ -44,7 +44,7 @@ impl<'a> ProgressLine<'a> {
         }
     }
 
-    /// Leaves the line empty.
+    /// Clears the line.
     pub(crate) fn end(&mut self) {
         if self.drawn.take().is_some() {
             self.app.tell_raw(CLEAR_LINE);
@@ -52,7 +52,7 @@ impl<'a> ProgressLine<'a> {
     }
 }
 
-/// How far a long piece of work is.
+/// Formats the progress of a long operation.
 pub(crate) fn progress_words(progress: StoreProgress) -> String {
     let percent = progress.done.saturating_mul(100).checked_div(progress.total).unwrap_or(100);
     format!("{} {percent} %", progress.what)

@@ -6,23 +6,23 @@ use owo_colors::OwoColorize;
 use crate::ui::figures::bar;
 use crate::ui::text::{columns, shorten, wrap};
 
-/// Space between two columns.
+/// The space between two columns.
 const GAP: usize = 2;
-/// A column of words narrower than this says nothing.
+/// The narrowest column of words.
 const MIN_WORD_COLUMNS: usize = 10;
-/// A bar of fewer cells shows nothing that the number beside it does not.
+/// The shortest useful bar, in cells.
 const MIN_BAR_CELLS: usize = 4;
 
-/// Which side of its column a cell stands on.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// Text, aligned to the left.
     Left,
-    /// Numbers.
+    /// Numbers, aligned to the right.
     Right,
 }
 
-/// What happens to a last cell that is too long.
+/// The treatment of a last cell that is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Overflow {
     Shorten,
@@ -37,7 +37,7 @@ pub(crate) struct TextTable {
 }
 
 impl TextTable {
-    /// A table with these headings; a heading names the side of its column.
+    /// Creates a table with these headings and the alignment of their columns.
     pub(crate) fn new(headings: &[(&str, Side)]) -> Self {
         Self {
             sides: headings.iter().map(|(_, side)| *side).collect(),
@@ -46,24 +46,24 @@ impl TextTable {
         }
     }
 
-    /// The same table with long last cells on several lines instead of cut off.
+    /// Wraps long last cells instead of shortening them.
     pub(crate) fn wrapping(mut self) -> Self {
         self.overflow = Overflow::Wrap;
         self
     }
 
-    /// Adds a row; cells that are not given are empty.
+    /// Adds a row; missing cells are empty.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Whether there are no rows under the headings.
+    /// Whether there are no rows below the headings.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.len() <= 1
     }
 
-    /// Adds a last column of bars, one for each row, as wide as the other columns allow, at most `most_cells`. Omitted
-    /// if they would be too short to be useful.
+    /// Adds a last column of bars, one for each row, as wide as the other columns allow, at most `most_cells`. Omitted if the bars would
+    /// be too short.
     pub(crate) fn bars(&mut self, values: &[u64], width: usize, indent: usize, most_cells: usize) {
         let taken = self.widths().iter().map(|width| width + GAP).sum::<usize>() + indent;
         let cells = width.saturating_sub(taken).min(most_cells);
@@ -80,7 +80,7 @@ impl TextTable {
         }
     }
 
-    /// How wide each column would like to be.
+    /// The natural width of each column.
     fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = vec![0; self.sides.len()];
         for row in &self.rows {
@@ -91,7 +91,7 @@ impl TextTable {
         widths
     }
 
-    /// The table as lines of at most `width` columns, each starting with `indent` spaces.
+    /// Formats the table as lines of at most `width` columns, each starting with `indent` spaces.
     pub(crate) fn render(&self, width: usize, indent: usize) -> String {
         let mut widths = self.widths();
         let room = width.saturating_sub(indent);
@@ -117,7 +117,7 @@ impl TextTable {
         out
     }
 
-    /// Makes columns narrower until they fit: first the last one, then the first, if they hold words.
+    /// Narrows columns until they fit: first the last one, then the first, if they contain words.
     fn fit(&self, widths: &mut [usize], room: usize) {
         for at in [widths.len().saturating_sub(1), 0] {
             let excess = total(widths).saturating_sub(room);
@@ -127,7 +127,7 @@ impl TextTable {
         }
     }
 
-    /// Each row as a block of lines: the first cell, then the others under it with their headings.
+    /// Formats each row as a block of lines: the first cell, then the others below it with their headings.
     fn blocks(&self, width: usize, indent: usize) -> String {
         let Some((headings, rows)) = self.rows.split_first() else { return String::new() };
         let mut out = String::new();
@@ -153,7 +153,7 @@ impl TextTable {
         out
     }
 
-    /// A row as one or more lines of cells.
+    /// Splits a row into lines of cells.
     fn lines_of(&self, row: &[String], widths: &[usize]) -> Vec<Vec<String>> {
         let (Some((last, others)), Some(width)) = (row.split_last(), widths.last()) else {
             return Vec::new();
@@ -188,7 +188,7 @@ impl TextTable {
     }
 }
 
-/// What columns of these widths take beside each other.
+/// The total width of columns and gaps.
 fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }

@@ -1,4 +1,4 @@
-//! Tests of tables.
+//! Tables.
 
 use super::*;
 

@@ -1,14 +1,14 @@
-//! Makes text of others safe and fit for a terminal: without control characters, and no wider than the terminal.
+//! Makes external text safe and fit for a terminal: without control characters, and no wider than the terminal.
 //!
 //! Transcripts are full of tool output with colour codes and cursor movements, which must not reach the screen.
 
 use throughline_transcript::noun;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What stands where text was cut off.
+/// The mark where text was cut off.
 const ELLIPSIS: char = '…';
 
-/// How many columns a text takes.
+/// The width of a text in columns.
 pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
@@ -22,8 +22,7 @@ pub(crate) fn on_one_line(text: &str) -> String {
     out
 }
 
-/// Text of several lines without anything a terminal would act on: colour codes and cursor movements are dropped, line
-/// breaks kept, tabs become spaces.
+/// Makes a multi-line text safe for a terminal: removes colour codes and cursor movements, keeps line breaks, turns tabs into spaces.
 pub(crate) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -39,9 +38,9 @@ pub(crate) fn printable(text: &str) -> String {
     out
 }
 
-/// A piece of an answer as it comes, without anything a terminal would act on. Needs no other piece to tell: an escape
-/// sequence without its first character is plain text. What turns the direction of text around is written out; marks
-/// that right-to-left scripts use between words are left out.
+/// Makes a part of a streamed answer safe for a terminal, independent of other parts: an escape sequence without its first character is
+/// plain text. Characters that reverse the text direction are written out; marks that right-to-left scripts use between words are
+/// removed.
 pub(crate) fn streamed(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -55,7 +54,7 @@ pub(crate) fn streamed(text: &str) -> String {
     out
 }
 
-/// With the escape character already taken: drops the rest of the sequence it opens.
+/// Skips the rest of an escape sequence whose escape character was already taken.
 fn skip_escape_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match chars.peek() {
         Some('[') => {
@@ -72,7 +71,7 @@ fn skip_escape_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
             }
         }
         Some(']') => {
-            // An operating system command ends with a bell or with an escape and a backslash; never beyond its line.
+            // An operating system command ends with a bell or with escape and backslash, at the latest at the end of the line.
             while let Some(c) = chars.peek().copied() {
                 if c == '\n' {
                     return;
@@ -90,26 +89,26 @@ fn skip_escape_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
             }
         }
         _ => {
-            // Two-character sequences, with intermediates before the last.
+            // Two-character sequences, with intermediates before the last character.
             while chars.next_if(|c| (' '..='/').contains(c)).is_some() {}
             chars.next_if(|c| ('0'..='~').contains(c));
         }
     }
 }
 
-/// Control characters, and others that are not shown or change how the rest is. Those that hold emoji and words of some
-/// scripts together are not among them: text of others would fall apart without.
+/// Whether a character is a control character, invisible, or changes the display of others. Characters that join emoji, or the letters of
+/// some scripts, are allowed: text would fall apart without them.
 fn is_unprintable(c: char) -> bool {
     let joins = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{ad}');
-    // White space of other widths is just that here.
+    // White space of other widths is allowed.
     let is_space = c.is_whitespace() && !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}');
     throughline_transcript::is_hidden(c) && !joins && !is_space
 }
 
-/// One line of at most `max_columns` columns that gives an idea of a text: runs of white space become one space, and
-/// what does not fit is cut off with an ellipsis. Only the start of the text is read, however long it is.
+/// Shortens a text to one line of at most `max_columns` columns: runs of white space become one space, and the rest is replaced by an
+/// ellipsis. Reads only the start of the text.
 pub(crate) fn glimpse(text: &str, max_columns: usize) -> String {
-    // A column needs at least one character, and few characters take none; a start this long is always enough.
+    // A column has at least one character, and few characters have no width, so this start is always long enough.
     let start_bytes = max_columns.saturating_mul(8).saturating_add(512);
     let mut end = start_bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -124,7 +123,7 @@ pub(crate) fn glimpse(text: &str, max_columns: usize) -> String {
     }
 }
 
-/// Cuts a line to `max_columns` columns, the last of them an ellipsis when something was cut off.
+/// Cuts a line to `max_columns` columns, including an ellipsis if something was cut off.
 pub(crate) fn shorten(line: &str, max_columns: usize) -> String {
     if columns(line) <= max_columns {
         return line.to_owned();
@@ -146,13 +145,13 @@ pub(crate) fn shorten(line: &str, max_columns: usize) -> String {
     out
 }
 
-/// Breaks a text into lines of at most `max_columns` columns at spaces; a word longer than a line stands alone.
-/// Continuation lines are indented like the line they continue, plus `hang` columns.
+/// Wraps a text at spaces into lines of at most `max_columns` columns; a longer word gets its own line. Continuation lines are indented
+/// like the line they continue, plus `hang` columns.
 pub(crate) fn wrap(text: &str, max_columns: usize, hang: usize) -> String {
     text.lines().map(|line| wrap_styled(line.trim_end(), max_columns, hang) + "\n").collect()
 }
 
-/// The same for lines that have colours. Space inside a line that is too long is not kept: it was there to line things up.
+/// Does the same for lines with colours. Runs of spaces inside a line that is too long are not kept: they only aligned it.
 pub(crate) fn wrap_styled(text: &str, max_columns: usize, hang: usize) -> String {
     let visible = |piece: &str| columns(&anstream::adapter::strip_str(piece).to_string());
     let mut out = String::with_capacity(text.len());
@@ -184,7 +183,7 @@ pub(crate) fn wrap_styled(text: &str, max_columns: usize, hang: usize) -> String
     out
 }
 
-/// A text after a label of this many columns; further lines are aligned with the text. The label may have colours.
+/// Formats a text after a label of `label_columns` columns; further lines are aligned with the text. The label may have colours.
 pub(crate) fn labelled(label: &str, label_columns: usize, text: &str, max_columns: usize) -> String {
     let shown = columns(&anstream::adapter::strip_str(label).to_string());
     let gap = " ".repeat(label_columns.saturating_sub(shown));
@@ -198,7 +197,7 @@ pub(crate) fn labelled(label: &str, label_columns: usize, text: &str, max_column
     out
 }
 
-/// A whole number with thousands set apart by commas.
+/// Formats a whole number with commas between thousands.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -211,7 +210,7 @@ pub(crate) fn thousands(number: u64) -> String {
     out
 }
 
-/// A size in bytes for people.
+/// Formats a size in bytes.
 pub(crate) fn bytes_words(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["bytes", "KB", "MB", "GB"];
     let mut value = bytes as f64;
@@ -230,12 +229,12 @@ pub(crate) fn bytes_words(bytes: u64) -> String {
     }
 }
 
-/// A number and its noun in the right form.
+/// Formats a number and its noun in the right form.
 pub(crate) fn counted(count: u64, singular: &str, plural: &str) -> String {
     format!("{} {}", thousands(count), noun(count, singular, plural))
 }
 
-/// A share of a whole in per cent: one decimal below ten, so that small shares do not all read 0 %.
+/// Formats a share in per cent: with one decimal below ten, so that small shares do not all read 0 %.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".to_owned();

@@ -1,4 +1,4 @@
-//! Tests of text made fit for a terminal.
+//! Text made safe for a terminal.
 
 use owo_colors::OwoColorize as _;
 
@@ -65,7 +65,7 @@ fn lines_with_colours_break_between_words() {
 #[test]
 fn streamed_text_reaches_the_terminal_without_what_it_acts_on() {
     assert_eq!(streamed("a\u{202e}b\u{2066}c\u{200f}d\u{9b}e"), "a\\u{202e}b\\u{2066}cde");
-    // In two pieces: what is left of a sequence is plain text.
+    // Split in two: the rest of an escape sequence is plain text.
     assert_eq!(format!("{}{}", streamed("x\u{1b}"), streamed("[2J\ty\n")), "x[2J\ty\n");
     assert_eq!(streamed("👩\u{200d}👧 ⚠\u{fe0f} caf\u{e9}"), "👩\u{200d}👧 ⚠\u{fe0f} caf\u{e9}");
 }

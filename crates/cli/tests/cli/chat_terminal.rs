@@ -393,7 +393,7 @@ fn ctrl_c_stops_a_compaction_and_the_conversation_is_as_it_was() {
     terminal.press("/compress here 1\r");
     terminal.see("compacting the older part ...");
     terminal.press("\x03");
-    terminal.see("stopped; the conversation is as it was");
+    terminal.see("stopped; the conversation is unchanged");
     terminal.prompt();
     terminal.press("question 7\r");
     terminal.see("Answer to question 7.");
@@ -427,7 +427,7 @@ fn question_shows_a_command_that_hides_in_an_escape_sequence() {
     let screen = terminal.screen();
     let shown = r#"ls -la \x1b]0 ; bash -lc "rm -f keep.txt; touch PWNED" ; echo \x07"#;
     assert!(screen.contains(shown), "{screen}");
-    assert!(screen.contains("dangerous: this holds characters that are invisible"), "{screen}");
+    assert!(screen.contains("dangerous: this contains characters that are invisible"), "{screen}");
     assert!(screen.contains("dangerous: this deletes files for good"), "{screen}");
     let written = terminal.everything();
     assert!(!written.contains("\u{1b}]0 ;") && !written.contains('\u{7}'), "nothing of it is acted on");
@@ -453,7 +453,7 @@ fn question_shows_hidden_characters_of_a_file_that_is_written() {
         screen.contains(r"+a = 1 \u{202e}# harmless") && screen.contains(r"+\x1b]0;b = 2\x07"),
         "{screen}"
     );
-    assert!(screen.contains("dangerous: this holds characters that are invisible"), "{screen}");
+    assert!(screen.contains("dangerous: this contains characters that are invisible"), "{screen}");
     terminal.press("y\r");
     terminal.see("Seen.");
     terminal.prompt();

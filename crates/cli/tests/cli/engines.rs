@@ -161,7 +161,7 @@ fn engines_are_listed_with_what_is_wrong_with_them() {
     assert_eq!(listed["selected"], "window");
     assert_eq!(listed["engines"].as_array().unwrap().len(), 7);
     let unknown = World::with_config("context:\n  engine: nowhere\n");
-    assert!(unknown.seen(&["plugins"]).contains("names `nowhere`, which is not there"));
+    assert!(unknown.seen(&["plugins"]).contains("names `nowhere`, which does not exist"));
 }
 
 /// A world with the example in Rust installed.

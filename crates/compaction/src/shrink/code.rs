@@ -6,14 +6,14 @@
 use super::draft::Draft;
 use super::lines::{LineChoice, counted, tells_of_error};
 
-/// Smaller files stay as they are: agents edit them from one reading.
+/// Smaller files are not shortened: agents edit them from one reading.
 const LARGE_FILE_LINES: usize = 600;
-/// First lines that are kept: what a file is for, and what it uses.
+/// Number of first lines that remain: the purpose of a file, and its imports.
 const FIRST_LINES: usize = 15;
 const AROUND_FOCUS: usize = 8;
-/// The shortest word of a question that is looked for.
+/// The minimum length of a word of the question that is searched.
 const LEAST_WORD_BYTES: usize = 5;
-/// How a line that declares something begins.
+/// The beginnings of lines that declare something.
 const SIGNATURES: &[&str] = &[
     "fn ",
     "pub ",
@@ -51,7 +51,7 @@ const SIGNATURES: &[&str] = &[
     "## ",
 ];
 
-/// The text of a numbered line.
+/// Returns the number and text of a numbered line.
 fn numbered(line: &str) -> Option<(usize, &str)> {
     let digits = line.trim_start();
     let end = digits.find(|c: char| !c.is_ascii_digit()).filter(|end| *end > 0)?;
@@ -77,7 +77,7 @@ pub(super) fn is_numbered(lines: &[&str]) -> bool {
     count >= 5
 }
 
-/// Shortens a large file; `None` for one that stays as it is.
+/// Shortens a large file; `None` for a smaller one.
 pub(super) fn shrink(lines: &[&str], focus: &[&str]) -> Option<Draft> {
     if lines.len() < LARGE_FILE_LINES {
         return None;
@@ -87,7 +87,7 @@ pub(super) fn shrink(lines: &[&str], focus: &[&str]) -> Option<Draft> {
     (0..FIRST_LINES).chain([lines.len() - 1]).for_each(|index| choice.keep(index));
     for (index, line) in lines.iter().enumerate() {
         let Some((_, text)) = numbered(line) else {
-            // Words of the tool around the file.
+            // Text of the tool around the file.
             choice.keep(index);
             continue;
         };

@@ -4,9 +4,9 @@
 use super::draft::{Draft, MARK};
 use super::lines::{LineChoice, counted, tells_of_error};
 
-/// Unchanged lines kept on either side of a change.
+/// Unchanged lines that remain on either side of a change.
 const CONTEXT_LINES: usize = 1;
-/// Names of files that programs write.
+/// Names of generated files.
 const GENERATED: &[&str] = &[
     "Cargo.lock",
     "package-lock.json",
@@ -18,7 +18,7 @@ const GENERATED: &[&str] = &[
     ".min.js",
     ".min.css",
 ];
-/// Headers are looked for in so many first lines.
+/// Headers are searched in this many first lines.
 const LOOKED_AT: usize = 40;
 
 /// Whether lines are a unified diff.

@@ -1,11 +1,11 @@
 //! The shortened text under construction, for every kind of content.
 
-/// Begins every mark of something left out. A text that holds one was shortened before, or by somebody else.
+/// The beginning of every mark of an omission. A text that contains one was shortened before, or by another program.
 pub(crate) const MARK: &str = "[left out: ";
 
-/// A shortened text before it was compared with the whole.
+/// A shortened text before it is compared with the original.
 pub(super) struct Draft {
     pub(super) text: String,
-    /// What was left out, in words.
+    /// A description of the omissions.
     pub(super) left_out: String,
 }

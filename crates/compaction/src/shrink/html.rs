@@ -3,9 +3,9 @@
 use super::draft::Draft;
 use super::lines::{shrink_log, split};
 
-/// What is looked at to tell a page.
+/// Bytes examined to recognise a page.
 const LOOKED_AT_BYTES: usize = 1_000;
-/// Elements whose content nobody reads.
+/// Elements without visible text.
 const SKIPPED: &[&str] = &["script", "style", "svg", "noscript", "template", "iframe"];
 /// Elements that end a line.
 const BLOCKS: &[&str] = &[
@@ -32,7 +32,7 @@ const BLOCKS: &[&str] = &[
     "title",
     "blockquote",
 ];
-/// Words in lines up to this many bytes are not worth a choice of lines.
+/// Text in lines up to this many bytes is not worth a selection of lines.
 const SHORT_BYTES: usize = 4_000;
 
 /// Whether a text is a web page.
@@ -58,7 +58,7 @@ pub(super) fn shrink(text: &str) -> Draft {
     }
 }
 
-/// The words of a page, a block a line, links behind their words.
+/// Returns the text of a page, one block per line, with links after their text.
 fn words_of(text: &str) -> String {
     let mut out = PageWords::default();
     let mut at = 0;
@@ -100,7 +100,7 @@ fn words_of(text: &str) -> String {
     out.text.trim_end().to_owned()
 }
 
-/// Where an element that is skipped ends.
+/// Returns the end of a skipped element.
 fn end_of(text: &str, from: usize, name: &str) -> usize {
     let mut at = from;
     while let Some(open) = text.get(at..).and_then(|rest| memchr::memmem::find(rest.as_bytes(), b"</")) {
@@ -123,11 +123,11 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
     Some(value.get(..value.find(quote)?)?.to_owned())
 }
 
-/// Words with single spaces between them.
+/// Collects words with single spaces between them.
 #[derive(Default)]
 struct PageWords {
     text: String,
-    /// Whether a space is due before the next word.
+    /// Whether a space is needed before the next word.
     is_parted: bool,
 }
 

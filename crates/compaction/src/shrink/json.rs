@@ -9,26 +9,26 @@ use throughline_transcript::{RawJson, compact_json_string};
 use super::draft::{Draft, MARK};
 use super::lines::{counted, tells_of_error};
 
-/// Lists of up to so many elements stay whole.
+/// Lists of up to this many elements are not shortened.
 const SHORT_LIST: usize = 8;
 const FIRST_ELEMENTS: usize = 3;
-/// A field has few values up to this many.
+/// The maximum number of values of a field with few values.
 const FEW_VALUES: usize = 8;
-/// Fields are compared up to this many, and values up to this many bytes.
+/// The maximum number of fields compared, and the maximum length of a value in bytes.
 const MOST_FIELDS: usize = 12;
 const SHORT_VALUE_BYTES: usize = 40;
-/// Elements of a list that are kept for being of another shape or value.
+/// The maximum number of elements of a list that remain because their structure or a value differs.
 const MOST_OUTLIERS: usize = 24;
-/// Texts over this many bytes keep their beginning and end.
+/// Longer texts are reduced to their beginning and end.
 const LONG_TEXT_BYTES: usize = 800;
 const TEXT_FIRST: usize = 400;
 const TEXT_LAST: usize = 150;
-/// Objects of up to so many members stay whole; a larger one is a table of its own.
+/// Objects of up to this many members keep all of them; of a larger one, the first half as many, the last and errors remain.
 const SHORT_OBJECT: usize = 60;
-/// Deeper values are copied as they are.
+/// Deeper values are copied unchanged.
 const MOST_DEPTH: usize = 32;
 
-/// Shortens a text that is one value of JSON; `None` where it is not, or is no list and no object.
+/// Shortens a text that is one JSON list or object; `None` for other texts.
 pub(super) fn shrink(text: &str) -> Option<Draft> {
     let trimmed = text.trim();
     if !matches!(trimmed.as_bytes().first(), Some(b'[' | b'{')) {
@@ -44,7 +44,7 @@ pub(super) fn shrink(text: &str) -> Option<Draft> {
 #[derive(Default)]
 struct ShortenedJson {
     text: String,
-    /// Elements and members left out.
+    /// Number of elements and members left out.
     elements: usize,
     /// Bytes left out of texts.
     bytes: usize,
@@ -131,7 +131,7 @@ impl ShortenedJson {
     }
 }
 
-/// Places of the elements that stay.
+/// Returns the positions of the remaining elements.
 fn chosen(elements: &[RawJson<'_>]) -> HashSet<usize> {
     let count = elements.len();
     if count <= SHORT_LIST {
@@ -164,7 +164,7 @@ fn chosen(elements: &[RawJson<'_>]) -> HashSet<usize> {
                 continue;
             }
             let seen = values.entry(name.into_owned()).or_default();
-            // A field with many values tells one element from another, and no kind of elements.
+            // A field with many values identifies elements, not kinds of elements.
             if seen.len() <= FEW_VALUES && seen.insert(member.0.to_owned()) && seen.len() <= FEW_VALUES {
                 is_new = true;
             }
@@ -180,7 +180,7 @@ fn chosen(elements: &[RawJson<'_>]) -> HashSet<usize> {
     keep
 }
 
-/// Whether a value tells of an error: a member named so that is empty does not.
+/// Whether a value reports an error: an empty member of such a name does not.
 fn is_error(json: &str) -> bool {
     let mut rest = json;
     while let Some(at) = super::lines::error_at(rest) {
@@ -201,7 +201,7 @@ fn is_error(json: &str) -> bool {
     false
 }
 
-/// Whether a value says that there is nothing.
+/// Whether a value is empty.
 fn is_nothing(json: &str) -> bool {
     let value = json.trim_start();
     let ends = |rest: &str| rest.is_empty() || rest.starts_with([',', '}', ']', ' ', '\n', '\r']);

@@ -1,4 +1,4 @@
-//! Text in lines: which lines report an error, which stay, and how gaps between them are marked.
+//! Text in lines: which lines report an error, which remain, and how gaps between them are marked.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,21 +7,21 @@ use regex::Regex;
 
 use super::draft::{Draft, MARK};
 
-/// First and last lines of a log that are kept: a command says at the start what it does and at the end how it went.
+/// Number of first and last lines of a log that remain: a command reports its task at the start and its result at the end.
 const FIRST_LINES: usize = 10;
 const LAST_LINES: usize = 15;
-/// Lines kept before and after one that tells of an error.
+/// Lines that remain before and after one with an error.
 const AROUND_ERROR: usize = 2;
-/// Lines of a kind that was not seen before are kept up to this many; beyond that they are no summary any more.
+/// The maximum number of lines of new kinds that remain.
 const MOST_NEW_KINDS: usize = 40;
-/// A longer line keeps its beginning and its end.
+/// A longer line is reduced to its beginning and its end.
 const LONG_LINE_BYTES: usize = 2_000;
 const LONG_LINE_FIRST: usize = 600;
 const LONG_LINE_LAST: usize = 200;
-/// Of a long line that tells of an error, so much around it.
+/// The length of the part around the error in a long line.
 const LONG_ERROR_BYTES: usize = 1_000;
 
-/// Words of which a line that tells of an error has one.
+/// Matches a word that occurs only in lines with an error.
 static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(ERROR_WORDS).ok());
 const ERROR_WORDS: &str = r"(?i-u)error|fail|panic|exception|fatal|traceback|denied|cannot|not found|no such|undefined|segfault|assert|abort";
 
@@ -37,17 +37,17 @@ pub(super) fn split(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Where a text tells of an error first.
+/// Returns the position of the first error in a text.
 pub(super) fn error_at(text: &str) -> Option<usize> {
     ERROR.as_ref()?.find(text).map(|found| found.start())
 }
 
-/// Whether a line tells of an error.
+/// Whether a line reports an error.
 pub(super) fn tells_of_error(line: &str) -> bool {
     ERROR.as_ref().is_some_and(|error| error.is_match(line))
 }
 
-/// Marks which lines tell of an error, in one pass over the whole text.
+/// Returns the lines that report an error, in one pass over the whole text.
 pub(super) fn error_lines(lines: &[&str], text: &str) -> Vec<usize> {
     let base = text.as_ptr() as usize;
     let start_of = |index: usize| lines.get(index).map_or(text.len(), |line| line.as_ptr() as usize - base);
@@ -55,7 +55,7 @@ pub(super) fn error_lines(lines: &[&str], text: &str) -> Vec<usize> {
     let Some(error) = ERROR.as_ref() else { return found };
     let (mut index, mut from) = (0, 0);
     while let Some(hit) = error.find_at(text, from) {
-        // The next line begins behind the match: between them there is at least this one.
+        // The next line starts after the match: between them there is at least this one.
         let ahead = lines.get(index..).unwrap_or_default();
         index += ahead.partition_point(|line| line.as_ptr() as usize - base <= hit.start()).saturating_sub(1);
         found.push(index);
@@ -68,7 +68,7 @@ pub(super) fn error_lines(lines: &[&str], text: &str) -> Vec<usize> {
     found
 }
 
-/// What is kept of a list of lines.
+/// The selection from a list of lines.
 pub(super) struct LineChoice {
     keep: Vec<bool>,
 }
@@ -94,7 +94,7 @@ impl LineChoice {
         self.keep.get(index).copied().unwrap_or(false)
     }
 
-    /// The chosen lines with a mark for each gap that is longer than its mark. Returns how many lines are left out.
+    /// Returns the chosen lines with a mark for each gap that is longer than its mark, and the number of lines left out.
     pub(super) fn render(&self, lines: &[&str]) -> (String, usize) {
         let mut out = String::new();
         let (mut left_out, mut at) = (0, 0);
@@ -119,20 +119,20 @@ impl LineChoice {
             }
             at = end;
         }
-        // The last line of a text has no line break behind it.
+        // The last line of a text has no line break after it.
         out.pop();
         (out, left_out)
     }
 }
 
-/// A log: its errors with what is around them, how it begins and ends, and the first line of each kind.
+/// Shortens a log to its errors with their context, its beginning and end, and the first line of each kind.
 pub(super) fn shrink_log(lines: &[&str], text: &str) -> Draft {
     let mut choice = LineChoice::new(lines.len());
     let last = lines.len().saturating_sub(LAST_LINES);
     (0..FIRST_LINES.min(lines.len())).chain(last..lines.len()).for_each(|index| choice.keep(index));
     let mut known_errors: HashMap<&str, ()> = HashMap::new();
     for index in error_lines(lines, text) {
-        // The same line again says nothing new.
+        // A repeated line says nothing new.
         if known_errors.insert(lines[index], ()).is_none() {
             choice.keep_around(index, AROUND_ERROR);
         }
@@ -150,7 +150,7 @@ pub(super) fn shrink_log(lines: &[&str], text: &str) -> Draft {
     Draft { text, left_out: format!("{} of {}", counted(left_out, "line"), lines.len()) }
 }
 
-/// The kind of a line: what is left of it without its numbers.
+/// Returns the kind of a line: a hash of it without its numbers.
 fn kind_of(line: &str) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut was_digit = false;
@@ -165,7 +165,7 @@ fn kind_of(line: &str) -> u64 {
     hash
 }
 
-/// A line of a length that fits: of a long one, how it begins and ends, or what is around the error it tells of.
+/// Returns a line of limited length: of a long one, the beginning and end, or the text around its error.
 pub(super) fn shortened(line: &str) -> std::borrow::Cow<'_, str> {
     if line.len() <= LONG_LINE_BYTES {
         return line.into();

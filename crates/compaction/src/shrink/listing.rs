@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use super::draft::{Draft, MARK};
 use super::lines::{counted, shortened, tells_of_error};
 
-/// Fewer lines are not worth grouping.
+/// The minimum number of lines to group.
 const LEAST_LINES: usize = 20;
-/// Lines that are looked at to tell what they are, and the share of them that has to be alike, in percent.
+/// The number of lines examined to recognise their kind, and the percentage of them that must match.
 const LOOKED_AT: usize = 200;
 const ALIKE_PERCENT: usize = 90;
-/// Hits of a file, and names of a folder, that are shown.
+/// The number of hits per file, and of names per folder, that are shown.
 const HITS_SHOWN: usize = 3;
 const NAMES_SHOWN: usize = 8;
 
-/// A hit of a search: file, line, text.
+/// Parses a hit of a search: file, line, text.
 fn hit(line: &str) -> Option<(&str, &str)> {
     let (path, rest) = line.split_once(':')?;
     let number = rest.find(|c: char| !c.is_ascii_digit())?;
@@ -22,7 +22,7 @@ fn hit(line: &str) -> Option<(&str, &str)> {
     (is_hit && !path.is_empty() && !path.contains(' ') && !is_moment(path)).then_some((path, rest))
 }
 
-/// Whether what stands before the first colon is the beginning of a time, as in `2026-11-18T10:02:33` and `10:02:33`.
+/// Whether the text before the first colon is the beginning of a time, as in `2026-11-18T10:02:33` and `10:02:33`.
 fn is_moment(text: &str) -> bool {
     let text = text.trim_start_matches('[');
     text.starts_with(|c: char| c.is_ascii_digit())
@@ -45,7 +45,7 @@ pub(super) fn is_listing(lines: &[&str]) -> bool {
     are_mostly(lines, |line| line.contains('/') && !line.contains([' ', ':', '(', '"', '{', '=', '<']))
 }
 
-/// The first hits of each file, every hit that tells of an error, and counts.
+/// Shortens search results to the first hits of each file, every hit that reports an error, and counts.
 pub(super) fn shrink_search(lines: &[&str]) -> Draft {
     let mut groups = ListedGroups::default();
     for line in lines.iter().filter(|line| !line.is_empty()) {
@@ -68,7 +68,7 @@ pub(super) fn shrink_search(lines: &[&str]) -> Draft {
     Draft { text, left_out: format!("{} of {}", counted(groups.left_out(), "hit"), groups.count) }
 }
 
-/// The first names in each folder, and counts.
+/// Shortens a listing to the first names in each folder, and counts.
 pub(super) fn shrink_listing(lines: &[&str]) -> Draft {
     let mut groups = ListedGroups::default();
     for line in lines.iter().filter(|line| !line.is_empty()) {
@@ -93,7 +93,7 @@ struct ListedGroup<'a> {
     left_out: usize,
 }
 
-/// Lines by what they belong to, in the order in which each came first.
+/// Lines grouped by file or folder, in order of first occurrence.
 #[derive(Default)]
 struct ListedGroups<'a> {
     list: Vec<ListedGroup<'a>>,

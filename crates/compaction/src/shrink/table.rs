@@ -1,5 +1,5 @@
-//! Tables of text: header, first and last rows, errors, the rows with the smallest and largest numbers, and one row for
-//! each value of a column with few values. Every row that stays is whole.
+//! Tables of text: header, first and last rows, errors, the rows with the smallest and largest numbers, and one row for each value of a
+//! column with few values. Every remaining row is complete.
 
 use std::collections::HashSet;
 
@@ -7,9 +7,9 @@ use super::draft::Draft;
 use super::lines::{LineChoice, counted, tells_of_error};
 
 const SEPARATORS: [char; 4] = [',', '\t', ';', '|'];
-/// Fewer rows are no table.
+/// The minimum number of rows.
 const LEAST_ROWS: usize = 12;
-/// Columns a table has at least: a sentence with a comma has two.
+/// The minimum number of columns: a sentence with a comma has two.
 const LEAST_COLUMNS: usize = 3;
 const FIRST_ROWS: usize = 5;
 const LAST_ROWS: usize = 3;
@@ -24,7 +24,7 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Lines that all have the same number of fields, if they do.
+    /// Returns the table if all lines have the same number of fields.
     pub(super) fn of(lines: &[&'a str]) -> Option<Self> {
         let rows = match lines.split_last() {
             Some((&"", rest)) => rest,
@@ -53,7 +53,7 @@ impl<'a> Table<'a> {
             if tells_of_error(row) {
                 choice.keep(index);
             }
-            // Fields in quotes may hold separators: rows that have any are not looked at column by column.
+            // Quoted fields may contain separators: rows with quotes are not examined by column.
             if row.contains('"') {
                 continue;
             }
@@ -90,7 +90,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Fields of a row; `None` where a quote is left open, because the field goes on in the next line.
+/// Returns the number of fields in a row; `None` if a quote is open, because the field continues in the next line.
 fn fields(row: &str, separator: char) -> Option<usize> {
     let separator = separator as u8;
     if memchr::memchr(b'"', row.as_bytes()).is_none() {

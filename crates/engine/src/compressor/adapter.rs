@@ -23,11 +23,11 @@ use crate::decide::trigger::Trigger;
 use crate::limits::in_force::ModelInForce;
 use crate::recorded_state::NOTES_FIGURE;
 
-/// Share of the room beside the fixed part that the tail may have when a target is given, and the summary.
+/// Percentage of the tokens beside the fixed part that the tail may have if a target is given; the same for the summary.
 const TARGET_TAIL_PERCENT: u64 = 40;
 const TARGET_SUMMARY_PERCENT: u64 = 25;
 
-/// Tokens of the estimate against tokens of the provider.
+/// The ratio between tokens of the estimate and tokens of the provider.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     estimated: u64,
@@ -35,18 +35,18 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The scale of a conversation.
+    /// Returns the scale of a conversation.
     #[must_use]
     pub fn of(conversation: &Snapshot) -> Self {
         Self { estimated: conversation.estimated_tokens().max(1), real: conversation.prompt_tokens.max(1) }
     }
 
-    /// A limit in the unit of the estimate.
+    /// Converts a limit to the unit of the estimate.
     fn to_estimate(self, real: u64) -> u64 {
         ratio(real, self.estimated, self.real)
     }
 
-    /// A size in the unit of the provider.
+    /// Converts a size to the unit of the provider.
     #[must_use]
     pub fn to_real(self, estimated: u64) -> u64 {
         ratio(estimated, self.real, self.estimated)
@@ -59,11 +59,11 @@ fn ratio(amount: u64, multiply: u64, divide: u64) -> u64 {
 }
 
 impl Snapshot {
-    /// Budgets for one attempt, in the unit of the estimate.
+    /// Returns the budgets for one attempt, in the unit of the estimate.
     #[must_use]
     pub fn scaled_budgets(&self, budgets: &Budgets, target_tokens: Option<u64>) -> Budgets {
         let scale = Scale::of(self);
-        // A size after compaction is configured in the unit of the estimate, whatever the provider counts.
+        // A target size is configured in the unit of the estimate, whatever the provider counts.
         let part = |tokens: u64| match budgets.target_tokens {
             Some(_) => tokens,
             None => scale.to_estimate(tokens),
@@ -85,7 +85,7 @@ impl Snapshot {
     }
 }
 
-/// Budgets that bring a whole request with this fixed part below a target, all in one unit.
+/// Returns budgets that bring a whole request with this fixed part below a target, all in one unit.
 #[must_use]
 pub(crate) fn aimed_at(budgets: &Budgets, target_tokens: u64, fixed_tokens: u64) -> Budgets {
     let room = target_tokens.saturating_sub(fixed_tokens);
@@ -104,23 +104,23 @@ pub(crate) fn aimed_at(budgets: &Budgets, target_tokens: u64, fixed_tokens: u64)
     }
 }
 
-/// The tail is the newest messages, so many and no more; `sizes` are those of all messages, `total_tokens` is the whole
-/// request.
+/// Sets the budgets so that the tail is exactly the newest `messages`; `sizes` are those of all messages, `total_tokens` is the size of the
+/// whole request.
 pub(crate) fn keep_exactly(budgets: &mut Budgets, messages: usize, sizes: &[u64], total_tokens: u64) {
     budgets.protect_last_n = messages;
     budgets.tail_tokens = sizes.iter().rev().take(messages).sum();
     budgets.stretched_tail_tokens = budgets.tail_tokens.saturating_mul(3) / 2;
-    // All before them is summarised; a beginning that is large beside them is no exception.
+    // Everything before the tail is summarised, even a large beginning.
     budgets.head_tokens = budgets.head_tokens.min(budgets.tail_tokens / 2);
-    // Below the threshold the tail would be a share of what there is.
+    // For a request below the threshold, shares are taken of the request.
     budgets.threshold_tokens = budgets.threshold_tokens.min(total_tokens).max(1);
 }
 
-/// On which terms a compaction has to pay for itself that comes about by this trigger.
+/// Returns the rule by which a compaction with this trigger has to pay for itself.
 #[must_use]
 pub(crate) fn pay_rule(model: &ModelInForce, trigger: Trigger, asks_model: bool) -> PayRule {
     let cache = match trigger {
-        // Time has passed, or the conversation goes to somebody who never saw it.
+        // The provider's cache has expired, or the new model never had one of this conversation.
         Trigger::Idle | Trigger::ModelSwitch | Trigger::ColdCache => CacheState::Cold,
         Trigger::Preflight
         | Trigger::Settle
@@ -132,11 +132,11 @@ pub(crate) fn pay_rule(model: &ModelInForce, trigger: Trigger, asks_model: bool)
     PayRule { prices: model.prices, cache, asks_model }
 }
 
-/// Sizes of new texts and messages, in the unit of the conversation's sizes.
+/// Estimates the sizes of new texts and messages in the unit of the conversation's sizes.
 #[derive(Clone)]
 pub(crate) struct TextEstimator {
     pub(crate) token_model: TokenModel,
-    /// Estimates are multiplied with this.
+    /// The factor by which estimates are multiplied.
     pub(crate) correction: f64,
 }
 
@@ -154,18 +154,18 @@ impl TextEstimator {
     }
 }
 
-/// What an attempt needs beside the conversation and the summariser.
+/// What an attempt needs in addition to the conversation and the summariser.
 #[derive(Clone)]
 pub(crate) struct CompactionTools {
     pub(crate) estimator: TextEstimator,
     pub(crate) prune: PruneRules,
     pub(crate) redactor: Option<Redactor>,
     pub(crate) recall: Option<String>,
-    /// What the person took out of the state.
+    /// The user's corrections of the state.
     pub(crate) corrections: Arc<[Correction]>,
 }
 
-/// A conversation with what was gathered about it.
+/// A conversation with the facts gathered from it.
 #[derive(Clone)]
 pub(crate) struct CompactionInput {
     pub(crate) snapshot: Snapshot,
@@ -173,22 +173,22 @@ pub(crate) struct CompactionInput {
     pub(crate) ledger: Arc<Ledger>,
 }
 
-/// What an attempt is to do.
+/// The parameters of one attempt.
 #[derive(Clone, Copy)]
 pub(crate) struct AttemptSpec<'a> {
     pub(crate) budgets: &'a Budgets,
     pub(crate) force: bool,
     pub(crate) focus: Option<&'a str>,
-    /// Whether it has to pay for itself.
+    /// Whether the compaction has to pay for itself.
     pub(crate) pay: PayCheck,
-    /// Where the tail shall start, if a summary of all before it is there already.
+    /// Where the tail should start, if a summary of everything before it exists.
     pub(crate) cut_at: Option<usize>,
-    /// Whether the summary tells of the pinned message too.
+    /// Whether the summary includes the pinned message.
     pub(crate) tells_pinned: bool,
 }
 
 impl CompactionTools {
-    /// Hands the conversation and the choices of an attempt to `act`.
+    /// Calls `act` with the conversation and the options of an attempt.
     pub(crate) fn with_options<T>(
         &self,
         gathered: &CompactionInput,
@@ -255,7 +255,7 @@ impl CompactionTools {
 }
 
 impl CompactionInput {
-    /// A conversation of which only sizes matter.
+    /// Returns a conversation of which only the sizes are used.
     pub(crate) fn sizes_of(conversation: &Snapshot) -> Self {
         Self {
             snapshot: conversation.clone(),
@@ -276,7 +276,7 @@ impl CompactionInput {
     }
 }
 
-/// An attempt as the outcome of a request.
+/// Converts an attempt to the outcome of a request.
 pub(crate) fn outcome_of(attempt: &Attempt, request: &CompressRequest) -> CompressOutcome {
     attempt.outcome.clone().map(|completion| {
         Box::new(CompactedView {
@@ -332,7 +332,7 @@ impl From<&ViewItem> for NewItem {
     }
 }
 
-/// The name of a change in the record.
+/// Returns the name of a change in the record.
 pub(crate) fn change_name(kind: RenditionKind) -> &'static str {
     match kind {
         RenditionKind::Pruned => "pruned",

@@ -14,7 +14,7 @@ use crate::context_engine::snapshot::Snapshot;
 use crate::decide::trigger::Trigger;
 use crate::limits::in_force::ModelInForce;
 
-/// What was decided about a request, in the unit of the estimate.
+/// The decision about a request, in the unit of the estimate.
 pub(crate) struct CompactionDecision {
     pub(crate) budgets: Budgets,
     pub(crate) pay: PayCheck,
@@ -24,7 +24,7 @@ pub(crate) struct CompactionDecision {
 }
 
 impl CompactionDecision {
-    /// The attempt to be made.
+    /// Returns the specification of the attempt.
     pub(crate) fn aim<'a>(&'a self, request: &'a CompressRequest) -> AttemptSpec<'a> {
         AttemptSpec {
             budgets: &self.budgets,
@@ -36,12 +36,12 @@ impl CompactionDecision {
         }
     }
 
-    /// Where the tail shall start for a summary of everything before `cut` to be enough; `None` where it is anyway.
+    /// Returns where the tail should start so that a summary of everything before `cut` suffices; `None` if it starts there already.
     pub(crate) fn reach_back(&self, cut: usize) -> Option<usize> {
         self.plan.as_ref().filter(|plan| plan.tail.start > cut).map(|_| cut)
     }
 
-    /// Whether the compaction would pay for itself; where there is no plan, the attempt says why.
+    /// Whether the compaction would pay for itself. Without a plan the answer is yes, and the attempt reports the reason.
     pub(crate) fn worth(&self, conversation: &Snapshot) -> Profitability {
         let scale = Scale::of(conversation);
         let required = matches!(self.pay, PayCheck::Require(_));
@@ -54,7 +54,7 @@ impl CompactionDecision {
     }
 }
 
-/// A request for a compaction that comes about by itself.
+/// Returns a request for an automatic compaction.
 pub(crate) fn automatic(conversation: &Snapshot, trigger: Trigger) -> CompressRequest {
     CompressRequest {
         conversation: conversation.clone(),
@@ -98,7 +98,7 @@ pub(crate) fn decide(
     }
 }
 
-/// The plan with these budgets, its sum, and the size a compaction would have to come down to.
+/// Returns the plan with these budgets, its profitability figures, and the size that a compaction would have to reach.
 fn planned(
     tools: &CompactionTools,
     gathered: &CompactionInput,
@@ -120,8 +120,8 @@ fn planned(
     (seen.plan.ok(), sum, deep)
 }
 
-/// The size, as the provider counts, at which a compaction of this conversation is due: the threshold, or as far beyond it
-/// as is needed for it to pay, and at the latest the hard limit.
+/// Returns the prompt size, as the provider counts, at which a compaction of this conversation is due: the threshold, or as far beyond it
+/// as needed to pay for itself, at most the hard limit.
 pub(crate) fn due_at(
     tools: &CompactionTools,
     gathered: &CompactionInput,
@@ -136,8 +136,8 @@ pub(crate) fn due_at(
     sum.map_or(threshold, |sum| scale.to_real(sum.pays_from_tokens()).min(hard).max(threshold))
 }
 
-/// Whether this conversation may pay a model for notes now, by what a compaction would save and how long it has gone on.
-/// Where no prices are known, nothing speaks against it.
+/// Whether a model's notes are affordable in this conversation now, judged by what a compaction would save and how long the conversation
+/// has lasted. True if no prices are known.
 pub(crate) fn affords_model(
     tools: &CompactionTools,
     gathered: &CompactionInput,

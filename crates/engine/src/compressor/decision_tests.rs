@@ -1,4 +1,4 @@
-//! When a compaction waits, and how deep it goes at the hard limit.
+//! Tests of when a compaction is delayed, and how small it makes the view at the hard limit.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::context_engine::outcome::CompressOutcome;
 use crate::limits::in_force::{EngineLimits, NotesPrice};
 use crate::test_talk::{LoggingSummariser, MODEL, session, snapshot};
 
-/// A coding session of about so many tokens beside a fixed part.
+/// A coding session of about this many tokens, beside a fixed part.
 fn conversation(wire_format: WireFormat, message_tokens: u64, fixed_tokens: u64) -> Snapshot {
     let all = session(wire_format, 400, 1_200_000);
     let whole = snapshot(wire_format, &all);
@@ -73,7 +73,7 @@ async fn a_compaction_at_the_threshold_waits_beside_a_large_fixed_part() {
         assert!(detail.contains("required"), "{detail}");
         assert!(engine.due_at(&now).unwrap() > now.prompt_tokens);
         assert_eq!(diary.pages().len(), 0, "{wire_format}: nobody was paid");
-        // Nor is anything prepared that nobody will use soon.
+        // No summary is prepared too early.
         let early = conversation(wire_format, 15_000, 31_000);
         let due_at = engine.compaction_due_at(&early).await.unwrap().unwrap();
         assert!(early.prompt_tokens * 100 < due_at * 80, "{wire_format}: {due_at}");

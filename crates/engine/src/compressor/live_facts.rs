@@ -10,7 +10,7 @@ use throughline_transcript::Groups;
 use crate::compressor::adapter::CompactionInput;
 use crate::context_engine::snapshot::Snapshot;
 
-/// Facts of one session's view.
+/// The facts of one session's view.
 #[derive(Default)]
 pub(super) struct LiveFacts {
     session: Option<SessionId>,
@@ -18,13 +18,13 @@ pub(super) struct LiveFacts {
 }
 
 impl LiveFacts {
-    /// Facts that were gathered elsewhere.
+    /// Facts gathered elsewhere.
     pub(super) fn of(snapshot: &Snapshot, ledger: Arc<Ledger>) -> Self {
         Self { session: Some(snapshot.session.clone()), ledger }
     }
 
-    /// Reads what is new, if that is cheap: the first messages of a session, or those after the ones known. A long view
-    /// that was never read (a session that is taken up again) waits until it is needed.
+    /// Reads new messages if that is cheap: the first messages of a session, or those after the known ones. A long view that was never read
+    /// (a resumed session) is read only when needed.
     pub(super) fn extend(&mut self, snapshot: &Snapshot, redactor: Option<&Redactor>) {
         const CHEAP_MESSAGES: usize = 256;
         let is_same = self.knows(snapshot);
@@ -35,13 +35,13 @@ impl LiveFacts {
         if !is_same {
             self.begin(snapshot, redactor);
         }
-        // A compaction that is being prepared reads the ledger as it was; what came since is read afterwards.
+        // A compaction in preparation uses the ledger unchanged; newer messages are read afterwards.
         if let Some(ledger) = Arc::get_mut(&mut self.ledger) {
             append(ledger, snapshot);
         }
     }
 
-    /// The conversation with everything known of it.
+    /// Returns the conversation with all its facts.
     pub(super) fn gather(&mut self, snapshot: &Snapshot, redactor: Option<&Redactor>) -> CompactionInput {
         let groups = Arc::new(Groups::of(&snapshot.messages));
         if self.knows(snapshot) && self.ledger.messages() > 0 {
@@ -55,7 +55,7 @@ impl LiveFacts {
         CompactionInput { snapshot: snapshot.clone(), groups, ledger: Arc::clone(&self.ledger) }
     }
 
-    /// Whether the ledger was read from the beginning of this very view.
+    /// Whether the ledger was read from the beginning of this view.
     fn knows(&self, snapshot: &Snapshot) -> bool {
         self.session.as_ref() == Some(&snapshot.session) && self.ledger.messages() <= snapshot.messages.len()
     }

@@ -19,31 +19,31 @@ use throughline_transcript::ContentHash;
 
 use crate::context_engine::snapshot::Snapshot;
 
-/// A compaction that was made on an earlier state of the conversation and not committed. Its JSON form is for the record.
+/// A compaction made on an earlier state of the conversation and not committed. Its JSON form is recorded.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct PreparedSummary {
-    /// The session it is about.
+    /// The session of the view.
     session: SessionId,
-    /// The model of the conversation, in whose unit sizes were measured.
+    /// The model of the conversation; sizes are in its unit.
     model: String,
-    /// Messages of the conversation then.
+    /// Number of messages at that time.
     messages: usize,
     /// A hash of all messages before the tail.
     content: String,
-    /// The model that wrote it, and what that took.
+    /// The model that wrote the summary, and the cost of that.
     written_by: Option<WrittenBy>,
     /// The summary.
     document: SummaryDocument,
-    /// The messages it is about, up to where the tail begins, ...
+    /// The messages that the summary covers, up to the start of the tail, ...
     middle: Range<usize>,
     /// ... except these.
     pinned: Option<Range<usize>>,
-    /// Messages that are new in it.
+    /// Number of messages that are new in it.
     covered: usize,
 }
 
 impl PreparedSummary {
-    /// What a completed attempt prepared; `None` for one that changed nothing.
+    /// Returns the prepared summary of a completed attempt; `None` if the attempt changed nothing.
     pub(crate) fn of(
         conversation: &Snapshot,
         model: &str,
@@ -52,7 +52,7 @@ impl PreparedSummary {
     ) -> Option<Self> {
         let mut plan = attempt.plan.clone().filter(|_| attempt.outcome.is_completed())?;
         plan.pinned = plan.pinned.filter(|_| !tells_pinned);
-        // What rules add to a model's words is added when they are used, from the record of that moment.
+        // The additions of rules to a model's text are made at use, from the record of that moment.
         let document = attempt.answer.or(attempt.summary)?;
         let covered = plan.summarised().count();
         let Plan { middle, pinned, .. } = plan;
@@ -69,7 +69,7 @@ impl PreparedSummary {
         })
     }
 
-    /// Whether it was prepared for this conversation and model, by whichever gateway: the messages before its tail are the same.
+    /// Whether it was prepared for this conversation and model, by any gateway: the messages before its tail are the same.
     pub(crate) fn fits(&self, conversation: &Snapshot, model: &str) -> bool {
         self.holds_for(conversation)
             && self.model == model
@@ -77,37 +77,37 @@ impl PreparedSummary {
             && content_of(conversation, self.middle.end).as_ref() == Some(&self.content)
     }
 
-    /// What a model wrote, if one did.
+    /// Returns the model's text, if a model wrote one.
     pub(crate) fn into_answer(self) -> Option<SummaryDocument> {
         self.written_by.map(|_| self.document)
     }
 
-    /// The session it is about.
+    /// Returns the session of the view.
     pub(crate) fn session(&self) -> &SessionId {
         &self.session
     }
 
-    /// Messages the summary covers.
+    /// Returns the number of messages that the summary covers.
     pub(crate) fn covered(&self) -> usize {
         self.covered
     }
 
-    /// Whether what it covers is still what `now` begins with.
+    /// Whether `now` still starts with the messages it covers.
     pub(crate) fn holds_for(&self, now: &Snapshot) -> bool {
         self.session == now.session && self.messages <= now.messages.len()
     }
 
-    /// Where the tail starts behind what it covers.
+    /// Returns where the tail starts after the covered messages.
     pub(crate) fn cut(&self) -> usize {
         self.middle.end
     }
 
-    /// Estimated tokens that stand behind what it covers.
+    /// Returns the estimated tokens of the messages after the covered ones.
     pub(crate) fn tail_tokens(&self, now: &Snapshot) -> u64 {
         now.sizes.get(self.middle.end..).unwrap_or_default().iter().sum()
     }
 
-    /// A summariser that starts from what was prepared and asks `inner` only for what it does not cover.
+    /// Returns a summariser that starts from this summary and asks `inner` only for what it does not cover.
     pub(crate) fn extending<'a>(&'a self, inner: &'a dyn Summariser) -> ExtendingSummariser<'a> {
         ExtendingSummariser {
             document: &self.document,
@@ -119,7 +119,7 @@ impl PreparedSummary {
     }
 }
 
-/// A hash of so many messages of a conversation, in order; `None` where it has fewer.
+/// Returns a hash of the first `messages` messages of a conversation; `None` if it has fewer.
 fn content_of(conversation: &Snapshot, messages: usize) -> Option<String> {
     let messages = conversation.messages.get(..messages)?;
     let hashes: Vec<String> =
@@ -127,7 +127,7 @@ fn content_of(conversation: &Snapshot, messages: usize) -> Option<String> {
     Some(ContentHash::of(&hashes.concat()).to_string())
 }
 
-/// Brings up to date what a model wrote too late for the last compaction, in the place of the notes that rules wrote then.
+/// Extends a model's summary that was too late for the last compaction, in place of the notes that rules wrote then.
 pub(crate) struct LateNotes {
     pub(crate) late: Arc<SummaryDocument>,
     pub(crate) inner: Arc<dyn Summariser>,
@@ -171,9 +171,9 @@ pub(crate) struct ExtendingSummariser<'a> {
 }
 
 impl ExtendingSummariser<'_> {
-    /// The first message a request asks for that the prepared summary does not tell of, and a plan that knows what it
-    /// does tell of. Mostly that is all before the old cut; but the head may end elsewhere now, and a human message that
-    /// stood apart then may no longer be the last one.
+    /// Returns the first requested message that the prepared summary does not include, and a plan that knows what it does include. Usually
+    /// it includes everything before the old cut; but the head may end elsewhere now, and a message pinned then may no longer be the last
+    /// human one.
     fn rest_of(&self, request: &SummaryRequest<'_>) -> Option<(usize, Plan)> {
         let told = |index: &usize| {
             self.middle.contains(index) && !self.pinned.is_some_and(|pinned| pinned.contains(index))
@@ -190,12 +190,12 @@ impl Summariser for ExtendingSummariser<'_> {
         self.inner.name()
     }
 
-    /// Notes by a model still count as such when rules add newer messages.
+    /// A model's notes with newer messages added by rules still count as a model's.
     fn maker(&self) -> Maker {
         if self.written_by.is_some() { Maker::Model } else { self.inner.maker() }
     }
 
-    /// Asked for the whole span at once, to see where the prepared part ends; what is left is split below.
+    /// `None`: the whole span is requested at once, to find the end of the prepared part; the rest is split below.
     fn window_tokens(&self) -> Option<u64> {
         None
     }
@@ -209,7 +209,7 @@ impl Summariser for ExtendingSummariser<'_> {
         })
     }
 
-    /// What preparing took counts too.
+    /// Includes the cost of preparing.
     fn account(&self) -> Account {
         let account = self.inner.account();
         let written_by = match (account.written_by, self.written_by) {

@@ -1,4 +1,5 @@
-//! Prepared or not, the same result: the same head, a tail by the same rules, and words around the summary that are true.
+//! Tests that a compaction has the same result with and without a prepared summary: the same head, a tail by the same rules, and correct
+//! text around the summary.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ async fn engine(model: &ModelInForce) -> (Compressor, Arc<LoggingSummariser>) {
     (engine, diary)
 }
 
-/// A view in its parts: the items before the summary, the summary's text, the items behind it.
+/// Splits a view into the items before the summary, the summary's text, and the items after it.
 fn parts(done: &CompactedView) -> (Vec<NewItem>, Message, Vec<NewItem>) {
     let at = done.view.iter().position(|item| matches!(item, NewItem::Summary { .. })).unwrap();
     let NewItem::Summary { json } = &done.view[at] else { panic!("no summary") };
@@ -50,15 +51,15 @@ fn tokens_of(items: &[NewItem], conversation: &Snapshot) -> u64 {
     items.iter().map(size).sum()
 }
 
-/// What came of both ways.
+/// The results of both ways.
 struct BothWays {
     at_once: CompactedView,
     prepared: CompactedView,
-    /// How often somebody was asked for a summary that was prepared.
+    /// Number of summary requests while preparing.
     pages: usize,
 }
 
-/// Compacts a conversation as it stands, and with a summary that was prepared when it had `early` messages.
+/// Compacts a conversation once directly, and once with a summary prepared when it had `early` messages.
 async fn both_ways(
     wire_format: WireFormat,
     all: &[Message],
@@ -82,7 +83,7 @@ async fn both_ways(
     }
 }
 
-/// A conversation whose first message has about so many characters.
+/// A conversation whose first message has about this many characters.
 fn begun_with(wire_format: WireFormat, messages: usize, bytes: usize, first_chars: usize) -> Vec<Message> {
     let mut all = session(wire_format, messages, bytes);
     let first = all.iter().position(|message| message.role() == Role::User).unwrap_or(0);
@@ -113,8 +114,8 @@ fn holds(ways: &BothWays, now: &Snapshot, window_tokens: u64, what: &str) {
     assert_eq!(ways.prepared.report.messages.after, ways.prepared.view.len() as u64, "{what}");
 }
 
-/// The way it happens: prepared at four fifths of the threshold, used at the threshold, with a first message that fits
-/// half a tail of the threshold but not of the moment it was prepared.
+/// The usual case: prepared at four fifths of the threshold and used at the threshold, with a first message that fits half a tail at the
+/// threshold but not at the time of preparation.
 #[tokio::test]
 async fn a_head_that_fits_is_kept_by_a_summary_that_was_prepared() {
     for wire_format in WireFormat::ALL {

@@ -4,23 +4,23 @@ use serde::{Deserialize, Serialize};
 use throughline_store::{EndReason, SessionId};
 use throughline_transcript::WireFormat;
 
-/// A conversation begins, or goes on after a restart.
+/// The start of a conversation, or its continuation after a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionStart {
     /// The session.
     pub session: SessionId,
-    /// The first session of its chain, which names the conversation for good.
+    /// The first session of its chain, whose id identifies the conversation permanently.
     pub conversation: SessionId,
-    /// The wire of its messages.
+    /// The wire format of its messages.
     #[serde(rename = "dialect")]
     pub wire_format: WireFormat,
     /// The program it belongs to: `chat`, `gateway`, ...
     pub program: String,
-    /// Compactions it has been through.
+    /// Number of compactions so far.
     pub compactions: u64,
 }
 
-/// A conversation is over.
+/// The end of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionEnd {
     /// The session that ended.
@@ -29,7 +29,7 @@ pub struct SessionEnd {
     pub reason: EndReason,
 }
 
-/// Why a conversation goes on in another session.
+/// Why a conversation continues in another session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundaryReason {
@@ -37,19 +37,19 @@ pub enum BoundaryReason {
     Compression,
     /// A compaction was undone.
     Undo,
-    /// An undone compaction was taken up again.
+    /// An undone compaction was redone.
     Redo,
-    /// Another process moved the conversation on.
+    /// Another process changed the conversation.
     Elsewhere,
 }
 
-/// The same conversation goes on in another session.
+/// The continuation of a conversation in another session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boundary {
     /// Why a new session began.
     pub reason: BoundaryReason,
-    /// The session that was.
+    /// The previous session.
     pub old: SessionId,
-    /// The session that is.
+    /// The new session.
     pub new: SessionId,
 }

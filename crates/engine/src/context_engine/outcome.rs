@@ -7,28 +7,28 @@ use throughline_tokens::CachePrices;
 use crate::context_engine::snapshot::Snapshot;
 use crate::decide::trigger::Trigger;
 
-/// A compaction that is asked for.
+/// A request for a compaction.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CompressRequest {
     /// The conversation.
     pub conversation: Snapshot,
-    /// What brought it about.
+    /// What started it.
     pub trigger: Trigger,
-    /// Whether the conversation could go on without.
+    /// Whether the conversation can continue without a compaction.
     pub room: Headroom,
-    /// What most of the summary shall be about.
+    /// The subject that the summary should focus on.
     #[serde(default)]
     pub focus: Option<String>,
-    /// Compact below the threshold too.
+    /// Compact even below the threshold.
     #[serde(default)]
     pub force: bool,
-    /// What the whole prompt has to come below, where that is less than the usual.
+    /// The size that the whole prompt must stay below, if smaller than the usual target.
     #[serde(default)]
     pub target_tokens: Option<u64>,
-    /// Newest messages that stay as they are, exactly these, while all before them is compacted.
+    /// Number of newest messages to keep unchanged, exactly; everything before them is compacted.
     #[serde(default)]
     pub keep_messages: Option<usize>,
-    /// What a memory has to say about the compacted part, as data.
+    /// What a memory plugin contributes about the compacted part, as data.
     #[serde(default)]
     pub memory_context: Option<String>,
 }
@@ -37,9 +37,9 @@ pub struct CompressRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Headroom {
-    /// It can: an attempt that fails may be made again later.
+    /// It can: a failed attempt may be repeated later.
     Left,
-    /// It cannot: without a smaller view nothing can be sent.
+    /// It cannot: nothing can be sent without a smaller view.
     None,
 }
 
@@ -50,25 +50,25 @@ pub type CompressOutcome = Outcome<Box<CompactedView>>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Profitability {
-    /// It would, or nobody can say before it was made.
+    /// It would, or this is not known in advance.
     Yes,
     /// It would not.
     No {
-        /// The sum, in words.
+        /// The calculation, in words.
         detail: String,
     },
 }
 
-/// A new view and how it came about.
+/// A new view, with its summary and report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompactedView {
-    /// What the model shall be shown, in order.
+    /// What the model is shown, in order.
     pub view: Vec<NewItem>,
-    /// The summary in it, if there is a new one.
+    /// The new summary in it, if any.
     pub summary: Option<SummaryDraft>,
-    /// How good it is.
+    /// The quality of the summary.
     pub quality: Quality,
-    /// In figures.
+    /// The figures of the compaction.
     pub report: CompressReport,
 }
 
@@ -76,14 +76,14 @@ pub struct CompactedView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NewItem {
-    /// An item of the conversation as it is.
+    /// An unchanged item of the conversation.
     Kept {
-        /// Its place in the conversation.
+        /// Its position in the conversation.
         item: usize,
     },
-    /// An item of the conversation in other words, once and for good.
+    /// An item of the conversation with new content, which stays the same in later views.
     Rewritten {
-        /// Its place in the conversation.
+        /// Its position in the conversation.
         item: usize,
         /// What was changed: `pruned`, `trimmed`, `image_label`, `noted`, `mended`, or a name of the engine's own.
         changes: Vec<String>,
@@ -92,75 +92,75 @@ pub enum NewItem {
     },
     /// The summary.
     Summary {
-        /// The message as it is to be sent.
+        /// The message as it is sent.
         json: String,
     },
     /// A message that Throughline inserts.
     Synthetic {
-        /// What for: `acknowledgement`, `stub_result`, or a name of the engine's own.
+        /// Its purpose: `acknowledgement`, `stub_result`, or a name of the engine's own.
         role: String,
-        /// The message as it is to be sent.
+        /// The message as it is sent.
         json: String,
     },
 }
 
-/// A summary for the record.
+/// A summary as it is recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SummaryDraft {
-    /// Who wrote it: `rules`, or the name of a model.
+    /// The author: `rules`, or the name of a model.
     pub author: String,
     /// The document, as Markdown.
     pub document: String,
-    /// Places in the conversation of the messages it covers, among them earlier summaries it includes.
+    /// Positions of the messages it covers, including earlier summaries that it includes.
     pub covers: Vec<usize>,
     /// Facts kept, attached and removed.
     #[serde(default)]
     pub facts: serde_json::Value,
-    /// Further figures of the engine's own.
+    /// Further figures of the engine.
     #[serde(default)]
     pub figures: serde_json::Value,
 }
 
-/// What a compaction did, in figures people are shown.
+/// The figures of a compaction, as shown to users.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompressReport {
     /// Estimated tokens of the whole request.
     pub tokens: BeforeAfter,
-    /// Messages.
+    /// Number of messages.
     pub messages: BeforeAfter,
     /// Tokens of the summary.
     pub summary_tokens: u64,
-    /// Exact facts of the compacted part that matter.
+    /// Number of important exact facts in the compacted part.
     pub facts_important: usize,
-    /// Of those, how many the summary told by itself.
+    /// How many of them the summary mentioned by itself.
     pub facts_kept: usize,
-    /// How many were attached by the check.
+    /// How many of them the check attached to the summary.
     pub facts_attached: usize,
-    /// What the view keeps of the state, and the notes by section, where the engine says so.
+    /// What the view retains of the state, and the notes by section; `None` if the engine does not report it.
     #[serde(default)]
     pub notes: Option<NotesReport>,
-    /// Whether a summary that had been prepared was used.
+    /// Whether a prepared summary was used.
     #[serde(default)]
     pub prepared: bool,
-    /// Whether it pays for itself, as it was planned, with the sum.
+    /// Whether the compaction was planned to pay for itself, with the calculation.
     #[serde(default)]
     pub payback: Option<Payback>,
-    /// What it costs, in millionths of a dollar, where prices are known.
+    /// Its cost in millionths of a dollar, if prices are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<u64>,
-    /// What each later call costs less, in the same unit.
+    /// The saving on each later call, in the same unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_per_call_micro_usd: Option<u64>,
-    /// The model that wrote the summary, how it was asked, and what that took.
+    /// The model that wrote the summary, the form of the request, and the usage.
     #[serde(default)]
     pub written_by: Option<WrittenBy>,
-    /// What people should know.
+    /// Warnings for the user.
     #[serde(default)]
     pub warnings: Vec<String>,
 }
 
 impl CompressReport {
-    /// Writes down what the compaction costs and saves in money, at this price of a million prompt tokens.
+    /// Sets the cost and the saving in money, at this price per million prompt tokens.
     pub(crate) fn price(&mut self, input_price: u64, prices: CachePrices) {
         let Some(sum) = self.payback else { return };
         let money = |tokens: u64, permille: u64| {
@@ -172,7 +172,7 @@ impl CompressReport {
         self.saved_per_call_micro_usd = Some(money(freed, prices.read_permille));
     }
 
-    /// What it costs and saves, in words; `None` where prices are not known.
+    /// Returns cost and saving as a sentence; `None` if prices are not known.
     #[must_use]
     pub fn money_words(&self) -> Option<String> {
         let cents = |micro_usd: u64| {
@@ -184,7 +184,7 @@ impl CompressReport {
     }
 }
 
-/// What came of preparing.
+/// The result of preparing a compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PrepareOutcome {
@@ -192,14 +192,14 @@ pub enum PrepareOutcome {
     Nothing,
     /// A summary is ready.
     Ready {
-        /// Messages it covers.
+        /// Number of messages it covers.
         messages: usize,
     },
     /// It was cancelled because the server was needed for a request with a waiting caller.
     Postponed,
     /// It could not be prepared; the compaction will try again.
     Failed {
-        /// Why, in words.
+        /// The reason, in words.
         detail: String,
     },
 }

@@ -15,23 +15,23 @@ use serde::Serialize;
 
 use crate::context_engine::{BUILT_IN_ENGINE, ContextEngine};
 
-/// Makes an engine for one conversation.
+/// Creates an engine for one conversation.
 pub(crate) type EngineFactory = Arc<dyn Fn() -> Arc<dyn ContextEngine> + Send + Sync>;
 
-/// Makes the engine of a directory, or says why it cannot be run.
+/// Creates the engine of a directory; the error states why it cannot run.
 pub(crate) type DirectoryEngines<'a> = &'a dyn Fn(&EngineDirectory) -> Result<Arc<dyn ContextEngine>, String>;
 
 /// A directory under `plugins/context_engine/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineDirectory {
-    /// Its name, which is the engine's.
+    /// The name of the directory, which is also the engine's.
     pub name: String,
-    /// Where it is.
+    /// The path of the directory.
     pub path: PathBuf,
 }
 
 impl EngineDirectory {
-    /// Whether its name marks it as not meant for use.
+    /// Whether the name marks the directory as hidden.
     fn is_hidden(&self) -> bool {
         self.name.starts_with(['.', '_'])
     }
@@ -41,11 +41,11 @@ impl EngineDirectory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EnginePlace {
-    /// A directory of plugins.
+    /// A plugin directory.
     Directory(PathBuf),
-    /// A program registered it.
+    /// The program registered it.
     Registered,
-    /// It comes with the program.
+    /// It is part of Throughline.
     BuiltIn,
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for EnginePlace {
     }
 }
 
-/// An engine that could be chosen.
+/// An engine that can be selected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EngineListing {
     /// Its name.
@@ -68,33 +68,33 @@ pub struct EngineListing {
     pub place: EnginePlace,
 }
 
-/// Why no engine can be given.
+/// Why no engine can be provided.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
-    /// Found in the folder of plugins, and broken.
+    /// The engine's plugin directory is broken.
     #[error("the context engine `{name}` in {} cannot be run: {why}", path.display())]
     Broken {
-        /// The engine.
+        /// The name of the engine.
         name: String,
-        /// Its directory.
+        /// The path of its directory.
         path: PathBuf,
         /// What is wrong with the engine.
         why: String,
     },
-    /// It is unknown.
+    /// No engine has this name.
     #[error("there is no context engine `{name}`, which `context.engine` names; there {}", listed(known))]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The available engines.
         known: Vec<EngineListing>,
     },
-    /// A second engine of the same name was registered.
-    #[error("a context engine `{name}` is there already, {place}")]
+    /// An engine of the same name exists already.
+    #[error("a context engine `{name}` exists already, {place}")]
     NameTaken {
         /// The name.
         name: String,
-        /// Where the first one is.
+        /// Where the existing one is.
         place: EnginePlace,
     },
 }
@@ -128,15 +128,14 @@ impl Registry {
         Self { built_in, further: BTreeMap::new(), registered: BTreeMap::new() }
     }
 
-    /// The same with a further engine that comes with the program; an installed or registered one of its name goes
-    /// before it.
+    /// Adds a further engine that is part of the program; an installed or registered engine of the same name takes precedence.
     #[must_use]
     pub fn with_built_in(mut self, name: &str, factory: EngineFactory) -> Self {
         self.further.insert(name.to_owned(), factory);
         self
     }
 
-    /// Registers an engine under a name of its own.
+    /// Registers an engine under an unused name.
     pub fn register(&mut self, name: &str, factory: EngineFactory) -> Result<(), RegistryError> {
         let taken = |place| RegistryError::NameTaken { name: name.to_owned(), place };
         if is_built_in(name) {
@@ -149,7 +148,7 @@ impl Registry {
         Ok(())
     }
 
-    /// The engine that `context.engine` names, made for one conversation; `run` makes those of directories.
+    /// Returns the engine named by `context.engine`, created for one conversation; `run` creates those of directories.
     pub fn select(
         &self,
         configured: &str,
@@ -170,7 +169,7 @@ impl Registry {
         }
     }
 
-    /// Every engine that could be named, in the order they are looked up, each place sorted by name.
+    /// Returns all engines that can be selected, in lookup order, sorted by name within each place.
     #[must_use]
     pub fn list(&self, directories: &[EngineDirectory]) -> Vec<EngineListing> {
         let mut found: Vec<EngineListing> = directories
@@ -194,7 +193,7 @@ impl Registry {
     }
 }
 
-/// The name of the built-in engine belongs to it alone; leaving the setting empty means it too.
+/// Whether the name selects the built-in engine. An empty setting does too; no other engine can have its name.
 fn is_built_in(name: &str) -> bool {
     name.is_empty() || name == BUILT_IN_ENGINE
 }

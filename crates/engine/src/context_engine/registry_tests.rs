@@ -1,4 +1,4 @@
-//! Who is chosen by which name, and what is said when nobody is.
+//! Tests of selecting an engine by name, and of the error if there is none.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::context_engine::{ContextEngine, EngineFuture, answered};
 use crate::limits::in_force::ModelInForce;
 use throughline_compaction::NoOpReason;
 
-/// The least an engine has to implement.
+/// The smallest possible engine.
 struct Plain(&'static str);
 
 impl ContextEngine for Plain {
@@ -70,7 +70,7 @@ fn run(directory: &EngineDirectory) -> Result<Arc<dyn ContextEngine>, String> {
     }
 }
 
-/// The engine a name yields, or the words of the refusal.
+/// Returns the name of the selected engine, or the error message.
 fn chosen(configured: &str, directories: &[&str]) -> String {
     let directories: Vec<_> = directories.iter().copied().map(directory).collect();
     match registry().select(configured, &directories, &run) {
@@ -85,13 +85,13 @@ fn names_and_places() {
         ("", &[], "compressor"),
         ("compressor", &[], "compressor"),
         ("  compressor ", &[], "compressor"),
-        // Being there activates nothing, not even under the name of the built-in one.
+        // An installed engine is not activated by itself, not even under the name of the built-in one.
         ("compressor", &["lcm", "compressor"], "compressor"),
         ("window", &[], "window"),
         ("lossless", &[], "lossless"),
         ("lossless", &["lossless"], "from a directory"),
         ("lcm", &["lcm"], "from a directory"),
-        // A directory outranks an engine that a program registered.
+        // A directory takes precedence over an engine that a program registered.
         ("window", &["window"], "from a directory"),
         (
             "broken",

@@ -11,36 +11,36 @@ use throughline_transcript::{Message, SharedText, WireFormat, decode_message};
 
 use crate::prompt::cached_prompt::CachedPrompt;
 
-/// What would be sent, at one moment.
+/// The content of a request at one moment.
 ///
-/// Within one session a conversation only grows: of two snapshots of the same session the longer begins with the other.
+/// Within one session a conversation only grows: of two snapshots of the same session, the longer starts with the shorter.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The session whose view it is.
     pub session: SessionId,
-    /// The wire of its messages.
+    /// The wire format of its messages.
     pub wire_format: WireFormat,
     /// The messages as they would be sent.
     pub messages: Arc<Vec<Message>>,
-    /// Tokens of each, by the estimate of the model in force.
+    /// Tokens of each message, estimated for the current model.
     pub sizes: Arc<Vec<u64>>,
-    /// Tokens of system prompt and tools, which stand outside the list.
+    /// Tokens of system prompt and tools, which are outside the list.
     pub fixed_tokens: u64,
-    /// Everything, as well as it is known: measured where it was, corrected by what was learnt of the model.
+    /// Tokens of the whole prompt: measured where possible, otherwise an estimate corrected by past calls of the model.
     pub prompt_tokens: u64,
-    /// How its beginning was last sent, if it was in this process; it does not cross to an engine in another.
+    /// How its beginning was last sent, if that was in this process. Not sent to an engine in another process.
     pub cached_prompt: Option<CachedPrompt>,
 }
 
 impl Snapshot {
-    /// Tokens of everything by the estimate alone; `prompt_tokens` in the same unit as `sizes`.
+    /// Returns the estimated tokens of the whole prompt: `prompt_tokens` in the unit of `sizes`.
     #[must_use]
     pub fn estimated_tokens(&self) -> u64 {
         self.sizes.iter().sum::<u64>().saturating_add(self.fixed_tokens)
     }
 }
 
-/// One message on its way to an engine in another process.
+/// A message as it is sent to an engine in another process.
 #[derive(Serialize, Deserialize)]
 struct MessageForm<'a> {
     #[serde(borrow)]

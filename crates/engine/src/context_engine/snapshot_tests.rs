@@ -1,4 +1,4 @@
-//! A snapshot crosses to another process and comes back byte for byte.
+//! Tests that a snapshot sent to another process and back is identical byte for byte.
 
 use std::sync::Arc;
 

@@ -6,58 +6,58 @@ use throughline_tokens::Usage;
 
 use crate::limits::in_force::ModelInForce;
 
-/// The size of a request that is about to be sent, whole.
+/// The size of a whole request that is about to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingRequest {
-    /// System prompt and tools, estimated.
+    /// Estimated tokens of system prompt and tools.
     pub fixed_tokens: u64,
-    /// Messages, estimated.
+    /// Estimated tokens of the messages.
     pub message_tokens: u64,
-    /// How many there are.
+    /// Number of messages.
     pub messages: usize,
-    /// Everything, as well as it is known.
+    /// Tokens of everything, with the best known figures.
     pub total_tokens: u64,
-    /// How well that is.
+    /// How that figure was obtained.
     pub basis: SizeBasis,
 }
 
-/// Where a size comes from.
+/// How a size was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SizeBasis {
-    /// Estimated from the text, corrected by what was learnt of the model.
+    /// Estimated from the text, corrected by past calls of the model.
     Estimated,
-    /// The last prompt as the provider counted it, and an estimate of what came since.
+    /// The last prompt as the provider counted it, plus an estimate of everything since.
     Measured {
-        /// That prompt.
+        /// Tokens of that prompt.
         last_prompt_tokens: u64,
-        /// The estimated rest.
+        /// Estimated tokens added since.
         added_tokens: u64,
     },
 }
 
-/// What a call used.
+/// The measured usage of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasuredUsage {
     /// The session whose view was sent.
     pub session: SessionId,
-    /// As the provider counted it; `None` when it said nothing.
+    /// The usage as the provider counted it; `None` if it reported none.
     pub usage: Option<Usage>,
 }
 
-/// How full things are. For people and machines, never for the model.
+/// The size of a conversation relative to its limits. For people and machines, never for the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pressure {
     /// Tokens of the whole prompt.
     pub tokens: u64,
-    /// Where a compaction starts.
+    /// The size at which a compaction starts.
     pub threshold_tokens: u64,
-    /// The window.
+    /// The model's window.
     pub window_tokens: u64,
 }
 
 impl Pressure {
-    /// Share of the threshold, in thousandths; beyond a thousand when it is passed.
+    /// Returns the size in thousandths of the threshold; more than a thousand above it.
     #[must_use]
     pub fn of_threshold_permille(&self) -> u64 {
         permille(self.tokens, self.threshold_tokens)
@@ -68,29 +68,29 @@ fn permille(part: u64, whole: u64) -> u64 {
     part.saturating_mul(1_000).checked_div(whole).unwrap_or(0)
 }
 
-/// How an engine stands.
+/// The state of an engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineStatus {
-    /// The engine.
+    /// The name of the engine.
     pub engine: String,
-    /// The model.
+    /// The name of the model.
     pub model: String,
-    /// The last prompt as a provider counted it; `None` before the first, and after a compaction until the next.
+    /// The last prompt as a provider counted it; `None` before the first answer, and between a compaction and the next answer.
     pub last_prompt_tokens: Option<u64>,
-    /// Where a compaction was asked to start.
+    /// The configured threshold.
     pub threshold_configured_tokens: u64,
-    /// Where it does.
+    /// The threshold that applies.
     pub threshold_tokens: u64,
-    /// The window.
+    /// The model's window.
     pub window_tokens: u64,
-    /// Compactions of this conversation.
+    /// Number of compactions of this conversation.
     pub compactions: u64,
-    /// How full it is, by the last prompt.
+    /// The size relative to the limits, by the last prompt.
     pub pressure: Pressure,
 }
 
 impl EngineStatus {
-    /// The status of an engine that goes by the limits of the model in force.
+    /// Returns the status of an engine that uses the limits of the current model.
     #[must_use]
     pub fn of(engine: &str, model: ModelInForce, last_prompt_tokens: Option<u64>, compactions: u64) -> Self {
         let (threshold_tokens, window_tokens) = (model.limits.threshold_tokens, model.window_tokens);

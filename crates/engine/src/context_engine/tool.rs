@@ -8,32 +8,32 @@ use throughline_store::SessionId;
 pub struct ToolSchema {
     /// Its name.
     pub name: String,
-    /// What it is for, in words for the model.
+    /// Its purpose, as the model reads it.
     pub description: String,
-    /// What it takes, as a JSON Schema.
+    /// Its parameters, as a JSON Schema.
     pub parameters: serde_json::Value,
 }
 
-/// A call of such a tool.
+/// A call of an engine's tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolRequest {
-    /// The session it was made in.
+    /// The session of the call.
     pub session: SessionId,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// What it is called with.
+    /// The arguments of the call.
     pub arguments: serde_json::Value,
-    /// Characters the answer may have. A longer one is set aside by the host, and the model has to read it again.
+    /// Maximum length of the answer in characters. The host stores a longer one as an artifact, and the model has to read it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_chars: Option<u64>,
 }
 
-/// What a tool answered.
+/// The answer of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolAnswer {
-    /// In words for the model.
+    /// The text for the model.
     pub text: String,
-    /// Whether it failed.
+    /// Whether the tool failed.
     #[serde(default)]
     pub is_error: bool,
 }

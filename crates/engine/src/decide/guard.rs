@@ -1,9 +1,9 @@
-//! Guards against thrashing: automatic compactions that save nothing or fail repeatedly are postponed, never for good.
+//! Guards against thrashing: automatic compactions that save nothing or fail repeatedly are postponed, never permanently.
 //!
-//! A compaction must make progress, and the first prompt measured after it must be below the threshold. Two in a row that
-//! fail this block further automatic ones, and so does a failing summariser. Every block ends by itself, after some time or
-//! when the conversation has grown enough to compact. Finding nothing to compact is not a failure. The state is a small JSON
-//! value stored with the chain of sessions, so that continuations and restarted processes inherit it.
+//! A compaction must make progress, and the first prompt measured after it must be below the threshold. Two in a row that fail this block
+//! further automatic ones, and so does a failing summariser. Every block ends by itself, after some time or when the conversation has grown
+//! enough to compact. Finding nothing to compact is not a failure. The state is a small JSON value stored with the chain of sessions, so
+//! that continuations and restarted processes inherit it.
 //!
 //! Not for: blocking manual compactions, or those without which nothing can be sent.
 
@@ -13,88 +13,88 @@ use throughline_store::Millis;
 
 use crate::decide::trigger::Urgency;
 
-/// The name the state is kept under.
+/// The name under which the state is stored.
 pub(crate) const GUARD_NAME: &str = "compaction";
 
-/// Saving less than this is no progress.
+/// A compaction that saves less than this makes no progress.
 const LEAST_PROGRESS_PERCENT: u64 = 5;
-/// Compactions in vain before further ones are put off.
+/// Ineffective compactions in a row before further ones are postponed.
 const STRIKES_ALLOWED: u32 = 2;
-/// A block lets go when the conversation grew by this share of the threshold, ...
+/// A block ends when the conversation has grown by this percentage of the threshold, ...
 const RELEASE_GROWTH_PERCENT: u64 = 10;
-/// ... and at least by so much.
+/// ... and at least by this many tokens.
 const RELEASE_LEAST_GROWTH_TOKENS: u64 = 4_096;
 
 const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
-/// How long compactions in vain are put off: the first time, the second, and from then on.
+/// The duration of a block after ineffective compactions: of the first, the second, and all later ones.
 const VAIN_LADDER_MS: [u64; 3] = [5 * MINUTE_MS, 15 * MINUTE_MS, 60 * MINUTE_MS];
-/// The same after a summariser failed for now.
+/// The same after a temporary failure of the summariser.
 const PASSING_LADDER_MS: [u64; 3] = [MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS];
-/// The same after it failed in a way that needs a change.
+/// The same after a failure that needs a change of settings.
 const LASTING_LADDER_MS: [u64; 3] = [10 * MINUTE_MS, 30 * MINUTE_MS, 60 * MINUTE_MS];
 
-/// Why compactions are put off.
+/// Why compactions are postponed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockCause {
-    /// The last ones saved next to nothing, or left the prompt over the threshold.
+    /// The last compactions saved almost nothing, or left the prompt above the threshold.
     NoProgress,
-    /// The writer of summaries failed.
+    /// The summariser failed.
     SummariserFailed,
-    /// The result could not be used.
+    /// The result was invalid.
     ResultInvalid,
 }
 
-/// Compactions are put off.
+/// A block on automatic compactions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionBlock {
-    /// What blocks compactions.
+    /// The reason.
     pub cause: BlockCause,
     /// A sentence for the user.
     pub detail: String,
-    /// Until then.
+    /// The time at which the block ends.
     pub until_ms: Millis,
-    /// Or until the prompt has so many tokens.
+    /// The prompt size at which it ends earlier.
     pub released_at_tokens: u64,
 }
 
 /// Whether an attempt may be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// It may.
+    /// The attempt may be made.
     Go,
-    /// Not now.
+    /// The attempt is blocked.
     Blocked(CompactionBlock),
 }
 
-/// What happened to a conversation's compactions lately.
+/// The recent history of a conversation's compactions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct GuardState {
-    /// Compactions in vain, in a row.
+    /// Ineffective compactions in a row.
     strikes: u32,
     /// Failures of the summariser, in a row.
     failures: u32,
-    /// A compaction was completed, and no prompt has been measured since.
+    /// Whether a compaction was completed and no prompt has been measured since.
     verdict_due: bool,
-    /// Further ones are put off.
+    /// The current block on further compactions.
     block: Option<CompactionBlock>,
 }
 
-/// Figures of the moment something happened.
+/// The figures at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GuardInput {
     /// The current time.
     pub now_ms: Millis,
-    /// The prompt as well as it is known.
+    /// The size of the prompt, with the best known figures.
     pub tokens: u64,
-    /// Where a compaction starts.
+    /// The size at which a compaction starts.
     pub threshold_tokens: u64,
 }
 
 impl GuardState {
-    /// Whether there is nothing to remember.
+    /// Whether the state is empty and need not be stored.
     #[must_use]
     pub(crate) fn is_clear(&self) -> bool {
         *self == Self::default()
@@ -115,7 +115,7 @@ impl GuardState {
         }
     }
 
-    /// A compaction was completed.
+    /// Records a completed compaction.
     pub(crate) fn completed(&mut self, tokens: BeforeAfter, moment: GuardInput) {
         self.failures = 0;
         self.block = None;
@@ -130,7 +130,7 @@ impl GuardState {
         }
     }
 
-    /// A provider counted a prompt. The first after a compaction tells whether it was worth it.
+    /// Records a measured prompt. The first one after a compaction decides whether the compaction was effective.
     pub(crate) fn measured(&mut self, moment: GuardInput) {
         let verdict_due = std::mem::take(&mut self.verdict_due);
         if moment.tokens < moment.threshold_tokens {
@@ -144,19 +144,19 @@ impl GuardState {
         }
     }
 
-    /// An answer came without figures: nothing can be said about the last compaction.
+    /// Records an answer without figures: the last compaction can no longer be judged.
     pub(crate) fn unmeasured(&mut self) {
         self.verdict_due = false;
     }
 
-    /// Nothing was done.
+    /// Records a compaction that had nothing to do.
     pub(crate) fn no_op(&mut self, reason: NoOpReason, moment: GuardInput) {
         if !reason.is_structural() {
             self.strike("a compaction would not have made the conversation smaller".to_owned(), moment);
         }
     }
 
-    /// An attempt was given up.
+    /// Records an aborted attempt.
     pub(crate) fn aborted(&mut self, reason: AbortReason, detail: &str, moment: GuardInput) {
         let (cause, ladder) = match reason {
             AbortReason::SummariserUnavailable => (BlockCause::SummariserFailed, PASSING_LADDER_MS),
@@ -168,7 +168,7 @@ impl GuardState {
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// Another model or another summariser: what happened before says nothing about it.
+    /// Clears the history, because it does not apply to another model or summariser.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
@@ -191,7 +191,7 @@ impl GuardState {
     }
 }
 
-/// The time of a step; beyond the last rung it stays there.
+/// Returns the duration of a step; steps beyond the last have the last one's duration.
 fn rung(ladder: [u64; 3], step: u32) -> u64 {
     ladder[(step as usize).min(ladder.len() - 1)]
 }

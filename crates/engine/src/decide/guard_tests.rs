@@ -1,9 +1,8 @@
-//! What puts compactions off and what lets them go on, as little stories.
+//! Tests of what blocks compactions and what ends a block, as sequences of events.
 //!
-//! A story is a row of words: `done A>B` a compaction from A to B thousand tokens, `prompt N` a measured prompt of N
-//! thousand, `silent` an answer without figures, `noop REASON`, `abort REASON`, `+Ns` and `+Nm` time that passes, `model` a
-//! new model. `due N`, `overdue N` and `must N` ask whether an attempt may be made with N thousand tokens. The threshold
-//! is 100 thousand.
+//! A sequence is a row of words: `done A>B` a compaction from A to B thousand tokens, `prompt N` a measured prompt of N thousand, `silent`
+//! an answer without figures, `noop REASON`, `abort REASON`, `+Ns` and `+Nm` time that passes, `model` a new model. `due N`, `overdue N`
+//! and `must N` query whether an attempt may be made with N thousand tokens. The threshold is 100 thousand.
 
 use throughline_compaction::{AbortReason, BeforeAfter, NoOpReason};
 use throughline_store::Millis;
@@ -16,7 +15,7 @@ fn thousand(word: &str) -> u64 {
     word.parse::<u64>().unwrap() * 1_000
 }
 
-/// Plays a story; returns what was answered to its questions.
+/// Runs a sequence; returns the results of its queries.
 fn play(story: &str) -> String {
     let mut state = GuardState::default();
     let mut now_ms: Millis = 0;
@@ -62,7 +61,7 @@ fn play(story: &str) -> String {
                 now_ms += number.parse::<Millis>().unwrap() * if unit == "m" { 60_000 } else { 1_000 };
             }
         }
-        // The state survives being kept and read back.
+        // The state is the same after saving and loading.
         let kept = serde_json::to_value(&state).unwrap();
         assert_eq!(serde_json::from_value::<GuardState>(kept).unwrap(), state, "{step}");
     }
@@ -72,31 +71,31 @@ fn play(story: &str) -> String {
 #[test]
 fn stories() {
     let cases = [
-        // Nothing happened yet; one bad compaction is no pattern.
+        // One ineffective compaction blocks nothing.
         ("due 100", "go"),
         ("done 120>119, due 119", "go"),
         ("done 120>60, prompt 101, due 101", "go"),
-        // Two in vain, by what was saved or by what was measured, and further ones wait.
+        // Two ineffective ones, by the saving or by the measured prompt, block further ones.
         ("done 120>119, done 120>119, due 119", "vain 300s 129k"),
         ("done 120>60, prompt 101, done 120>60, prompt 102, due 102", "vain 300s 112k"),
         ("done 120>119, done 119>60, prompt 100, due 100", "vain 300s 110k"),
-        // Only the first prompt after a compaction says anything about it.
+        // Only the first prompt after a compaction counts.
         ("done 120>60, prompt 90, prompt 101, prompt 102, due 102", "go"),
         // A prompt below the threshold clears strikes and the block they made.
         ("done 120>119, prompt 99, done 120>119, due 119", "go"),
         ("done 120>119, done 120>119, prompt 90, due 119", "go"),
-        // An answer without figures is no strike.
+        // An answer without figures is not a strike.
         ("done 120>60, silent, prompt 101, done 120>60, silent, prompt 101, due 101", "go"),
-        // Released by time, then put off for longer.
+        // Released by time, then blocked for longer.
         ("done 120>119, done 120>119, +299s, due 119, +1s, due 119", "vain 1s 129k, go"),
         ("done 120>119, done 120>119, +5m, done 120>119, due 119", "vain 900s 129k"),
         ("done 120>119, done 120>119, +5m, done 120>119, +15m, done 120>119, due 119", "vain 3600s 129k"),
         // Released by growth.
         ("done 120>119, done 120>119, due 128, due 129", "vain 300s 129k, go"),
-        // Finding nothing to compact is no failure, however often.
+        // Finding nothing to compact is not a failure, however often.
         ("noop nothing_in_the_middle, noop nothing_new, noop empty, noop below_threshold, due 150", "go"),
         ("noop would_not_shrink, due 100, noop would_not_shrink, due 100", "go, vain 300s 110k"),
-        // A summariser that fails for now: longer each time, until one works.
+        // Temporary failures of the summariser: longer each time, until one attempt succeeds.
         ("abort summariser_unavailable, due 100", "failed 60s 110k"),
         ("abort summariser_unavailable, +60s, due 100", "go"),
         ("abort summariser_unavailable, +1m, abort summariser_unavailable, due 100", "failed 300s 110k"),
@@ -108,14 +107,14 @@ fn stories() {
             "abort summariser_unavailable, +1m, done 120>40, abort summariser_unavailable, due 100",
             "failed 60s 110k",
         ),
-        // One that needs a change.
+        // Failures that need a change.
         ("abort summariser_failed, due 100", "failed 600s 110k"),
         ("abort result_invalid, due 100", "invalid 600s 110k"),
-        // A measured prompt does not mend a summariser.
+        // A measured prompt does not clear a summariser's failure.
         ("abort summariser_failed, prompt 90, due 100", "failed 600s 110k"),
-        // What must be done, or was put off too long, or a person wants, is not blocked.
+        // Compactions that are required, overdue or requested by the user are not blocked.
         ("abort summariser_failed, due 100, overdue 100, must 100", "failed 600s 110k, go, go"),
-        // Another model starts afresh.
+        // Another model clears the history.
         ("abort summariser_failed, model, due 100", "go"),
     ];
     for (story, expected) in cases {

@@ -1,9 +1,9 @@
 //! Decides what to do after a failed call: one pure step at a time, from the error and the steps tried so far.
 //!
-//! If the prompt is too long, it is compacted; a window is learnt only if the provider stated one. If the output cap is too
-//! large, it is lowered for this call, without changing prompt or window. If the request has too many bytes, old images are
-//! removed first. Temporary errors are waited for. Before giving up, another model is called if the request fits it. Every
-//! loop ends: compactions, lowered caps, waits and models are counted.
+//! A prompt that is too long is compacted; a window is learnt only if the provider stated one. An output limit that is too large is lowered
+//! for this call, without changing prompt or window. If the request has too many bytes, old images are removed first. Temporary errors are
+//! waited for. Before giving up, another model is called if the request fits it. Every loop ends, because compactions, lowered limits,
+//! waits and models are counted.
 //!
 //! Not for: carrying out a step.
 
@@ -17,147 +17,147 @@ use crate::decide::trigger::Automatic;
 
 pub use crate::decide::recovery_action::RecoveryAction;
 
-/// Waits to get one call through.
+/// Limit of waits for one call.
 const MOST_WAITS: u32 = 3;
-/// Waits after a provider took too long: each time may be billed.
+/// Limit of waits after provider timeouts: each attempt may be billed.
 const MOST_WAITS_AFTER_TIMEOUT: u32 = 1;
-/// A provider that asks for more than this is not waited for.
+/// Wait at most this long; a provider that requests a longer wait is not waited for.
 const LONGEST_WAIT_MS: u64 = 60_000;
-/// The first wait of our own choice; each further one is twice as long.
+/// The first wait if the provider states none; each further one is twice as long.
 const FIRST_WAIT_MS: u64 = 1_000;
-/// Output caps tried to get one call through.
+/// Limit of output limits tried for one call.
 const MOST_CAPS: u32 = 3;
-/// Kept free beside prompt and answer where both are known, for what a provider adds.
+/// Reserved besides prompt and answer if both are known, for tokens that a provider adds.
 const CAP_MARGIN_TOKENS: u64 = 64;
-/// The same where the prompt is only estimated, as a share of the window.
+/// The same if the prompt is only estimated, as a percentage of the window.
 const ESTIMATE_MARGIN_PERCENT: u64 = 2;
-/// An answer that could be paid for, but with fewer tokens than this, is none.
+/// The smallest output limit worth a call if the account cannot pay for more.
 const LEAST_AFFORDABLE_TOKENS: u64 = 256;
-/// Where nobody states a limit in bytes, the next request has this share of the last.
+/// If no byte limit is stated, the next request has this percentage of the last one's bytes.
 const UNSTATED_BYTES_PERCENT: u64 = 75;
-/// Of a limit, so much is aimed at: sizes after a compaction are estimates.
+/// Percentage of a limit to aim at, because sizes after a compaction are estimates.
 const AIM_PERCENT: u64 = 90;
-/// A smaller window than this is a misreading.
+/// A stated window smaller than this is taken for a misreading.
 pub(crate) const SMALLEST_BELIEVABLE_WINDOW: u64 = 512;
 
-/// Figures of the call that failed.
+/// The figures of the failed call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FailureContext<'a> {
-    /// Whether compaction happens on its own.
+    /// Whether automatic compaction is on.
     pub automatic: Automatic,
-    /// Who waits when a provider is busy.
+    /// Who waits if a provider is busy.
     pub waiting: WaitPolicy,
-    /// The model's window, as far as it is known.
+    /// The model's window, as far as known.
     pub window_tokens: u64,
-    /// The prompt that was sent, as well as it is known.
+    /// The size of the sent prompt, with the best known figures.
     pub prompt_tokens: u64,
-    /// The body that was sent.
+    /// The size of the sent body.
     pub body_bytes: u64,
-    /// What replacing older pictures by labels would save.
+    /// Bytes saved by replacing older images with labels.
     pub old_image_bytes: u64,
-    /// The output cap that was sent.
+    /// The output limit in the request.
     pub output_cap_tokens: Option<u64>,
-    /// Whether anything of the answer has been passed on already.
+    /// Whether any part of the answer has been passed on.
     pub answer: PartialAnswer,
-    /// Models that have not been asked yet, in the order they are to be.
+    /// Models not called yet, in order of preference.
     pub alternatives: &'a [AlternativeModel],
-    /// A random number below a thousand, so that many callers do not come back at the same moment.
+    /// A random number below a thousand, so that many callers do not retry at the same moment.
     pub jitter_permille: u64,
 }
 
-/// Whether anything of an answer has been passed on.
+/// Whether any part of an answer has been passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartialAnswer {
-    /// Nothing: the call may be made again.
+    /// Nothing was: the call may be repeated.
     Nothing,
-    /// Some of it: a second call would say it again, in other words.
+    /// A part was: a second call would repeat it in other words.
     Begun,
 }
 
-/// Another model that could be asked.
+/// A fallback model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AlternativeModel {
     /// Its name.
     pub model: String,
-    /// The largest prompt that leaves room for its answer.
+    /// The largest prompt that leaves space for its answer.
     pub prompt_room_tokens: u64,
 }
 
-/// Who waits when a provider is busy or takes too long.
+/// Who waits if a provider is busy or times out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WaitPolicy {
-    /// The call itself, for as long as is reasonable.
+    /// The managed call, for a limited time.
     #[default]
     Here,
-    /// Who waits for the call: clients of a gateway retry by rules of their own, and show that they wait.
+    /// The caller: clients of a gateway retry by their own rules, and show that they wait.
     ByCaller,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RecoveryStep {
-    /// Compact and send again.
+    /// Compact and resend.
     Compact {
-        /// The window the provider stated, where it is smaller than the one we believed in.
+        /// The window that the provider stated, if smaller than the assumed one.
         learn_window_tokens: Option<u64>,
-        /// What the whole prompt has to come below, where that is not the usual.
+        /// The size that the whole prompt must stay below, if not the usual one.
         target_tokens: Option<u64>,
     },
-    /// Send again with a lower output cap.
+    /// Resend with a lower output limit.
     LowerCap {
-        /// The cap.
+        /// The new limit.
         tokens: u64,
     },
-    /// Replace older pictures by labels and send again.
+    /// Replace older images with labels and resend.
     RemoveOldImages,
-    /// Ask another model.
+    /// Call another model.
     AskAnother {
-        /// Which of the alternatives.
+        /// The index in the alternatives.
         alternative: usize,
     },
-    /// Send the same again after a while.
+    /// Resend the same request after a wait.
     Wait {
-        /// How long.
+        /// The duration.
         ms: u64,
     },
-    /// Nothing helps.
+    /// Give up.
     GiveUp(RecoveryAdvice),
 }
 
-/// What a person can do about it.
+/// Advice for the user after a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryAdvice {
-    /// Automatic compaction is off.
+    /// Turn automatic compaction on.
     TurnCompactionOn,
-    /// System prompt, tools and the last messages alone are too large.
+    /// Shorten the system prompt, the tools or the last messages, which alone are too large.
     MakeRoom,
-    /// The output cap cannot be met.
+    /// Set an output limit that the provider accepts.
     SetOutputCap,
-    /// The last message has too many bytes or too large a picture.
+    /// Send fewer bytes or smaller images in the last message.
     SmallerPictures,
-    /// The model cannot see.
+    /// Choose a model that accepts images.
     ModelThatSees,
-    /// Money.
+    /// Add credit to the account.
     TopUp,
-    /// The key.
+    /// Check the API key.
     CheckKey,
-    /// The model's name.
+    /// Check the model's name.
     CheckModel,
-    /// The address or its wire.
+    /// Check the address or the wire format.
     CheckAddress,
-    /// The call may succeed later without any change.
+    /// Try later: the call may succeed without any change.
     TryLater,
-    /// Say it differently.
+    /// Rephrase the request, which the provider refused.
     Rephrase,
-    /// The request itself.
+    /// Check the request itself.
     CheckRequest,
-    /// The answer broke off after it had begun.
+    /// Repeat the request: the answer broke off after it had begun.
     AskAgain,
 }
 
 impl RecoveryAdvice {
-    /// Whether it is about the endpoint rather than the conversation.
+    /// Whether the problem is the endpoint rather than the conversation.
     fn is_about_endpoint(self) -> bool {
         match self {
             Self::TopUp
@@ -201,25 +201,25 @@ impl fmt::Display for RecoveryAdvice {
     }
 }
 
-/// A call that could not be got through. The conversation is as it was.
+/// A call that failed for good. The conversation is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveryFailure {
-    /// What went wrong the last time.
+    /// The last error.
     pub trouble: ProviderError,
-    /// What was tried, in order.
+    /// The steps tried, in order.
     pub tried: Vec<RecoveryAction>,
-    /// What can be done.
+    /// Advice for the user.
     pub advice: RecoveryAdvice,
-    /// The same by the upstream, which knows the setting or variable to change.
+    /// The upstream's own advice, which names the setting or variable to change.
     #[serde(default)]
     pub hint: Option<String>,
-    /// The response in place of the last answer, unchanged: a gateway passes it on to its client.
+    /// The provider's last response, unchanged: a gateway passes it on to its client.
     #[serde(skip)]
     pub refusal: Option<Box<Refusal>>,
 }
 
 impl RecoveryFailure {
-    /// What can be done: in the words of the upstream, if it has any.
+    /// Returns the advice as text: the upstream's own, if there is one.
     #[must_use]
     pub fn advice_words(&self) -> String {
         let hint = self.hint.clone().filter(|_| self.advice.is_about_endpoint());
@@ -295,7 +295,7 @@ impl RecoveryCase<'_> {
         u32::try_from(self.tried.iter().filter(|one| is(one)).count()).unwrap_or(u32::MAX)
     }
 
-    /// Whether another compaction may be tried: not too many yet, and the last one was not in vain.
+    /// Whether another compaction may be tried: fewer than the limit were made, and the last one was effective.
     fn may_compact(&self) -> bool {
         let is_compaction = |one: &RecoveryAction| {
             matches!(one, RecoveryAction::Compacted { .. } | RecoveryAction::CompactedInVain { .. })
@@ -306,7 +306,7 @@ impl RecoveryCase<'_> {
             && !matches!(last, Some(RecoveryAction::CompactedInVain { .. }))
     }
 
-    /// Whether a window that was stated is smaller than the one that was believed in.
+    /// Whether a stated window is smaller than the assumed one.
     fn is_smaller(&self, window: &u64) -> bool {
         (SMALLEST_BELIEVABLE_WINDOW..self.here.window_tokens).contains(window)
     }
@@ -315,7 +315,7 @@ impl RecoveryCase<'_> {
         if self.may_compact() {
             let learn_window_tokens = stated_window.filter(|window| self.is_smaller(window));
             let compacted = self.count(|one| matches!(one, RecoveryAction::Compacted { .. })) > 0;
-            // The usual size was refused once more and nobody says what would fit: half of it is tried.
+            // The usual size was refused again and the provider states no limit: try half of it.
             let half = || self.here.prompt_tokens / 2;
             let target_tokens = (compacted && learn_window_tokens.is_none()).then(half);
             return RecoveryStep::Compact { learn_window_tokens, target_tokens };
@@ -333,7 +333,7 @@ impl RecoveryCase<'_> {
 
     fn cap_too_large(&self, largest: Option<u64>, window: Option<u64>, prompt: Option<u64>) -> RecoveryStep {
         let here = self.here;
-        // In a window so much smaller the prompt is what takes the room: an answer cut short would only put it off.
+        // With a window that much smaller, the prompt is the problem: a lower output limit would only delay the failure.
         let fills = |window: &u64| prompt.unwrap_or(here.prompt_tokens) > window / 2;
         if window.is_some_and(|window| self.is_smaller(&window) && fills(&window)) && self.may_compact() {
             return self.prompt_too_long(window);
@@ -347,13 +347,13 @@ impl RecoveryCase<'_> {
             _ => None,
         };
         let stated = largest.into_iter().chain(room).min();
-        // What is stated but not lower than what was refused cannot be meant.
+        // A stated limit that is not below the refused one cannot be right.
         let lower = stated.filter(|cap| here.output_cap_tokens.is_none_or(|sent| *cap < sent));
         let lower = lower.or_else(|| Some(here.output_cap_tokens? / 2));
         let tries = self.count(|one| matches!(one, RecoveryAction::LoweredCap { .. }));
         match lower {
             Some(tokens) if tokens > 0 && tries < MOST_CAPS => RecoveryStep::LowerCap { tokens },
-            // No room for any answer: then it is the prompt that is too long after all.
+            // No space for any answer, so the prompt is too long after all.
             Some(0) if window.is_some() => self.prompt_too_long(None),
             _ => RecoveryStep::GiveUp(RecoveryAdvice::SetOutputCap),
         }
@@ -363,7 +363,7 @@ impl RecoveryCase<'_> {
         let here = self.here;
         let images_left = here.old_image_bytes > 0
             && self.count(|one| matches!(one, RecoveryAction::RemovedImages { .. })) == 0;
-        // Replacing pictures makes a new view, which is a compaction as far as the setting is concerned.
+        // Replacing images makes a new view, which the setting treats as a compaction.
         if images_left && here.automatic == Automatic::On {
             return RecoveryStep::RemoveOldImages;
         }
@@ -436,12 +436,12 @@ impl RecoveryCase<'_> {
         }
     }
 
-    /// Another model that takes more than the one that refused.
+    /// Returns a step to another model with a larger window than the one that refused, or gives up with `advice`.
     fn larger_model_or(&self, advice: RecoveryAdvice) -> RecoveryStep {
         self.model_with_room(self.here.prompt_tokens.max(self.here.window_tokens), advice)
     }
 
-    /// Another model that takes this prompt.
+    /// Returns a step to another model that this prompt fits, or gives up with `advice`.
     fn fitting_model_or(&self, advice: RecoveryAdvice) -> RecoveryStep {
         self.model_with_room(self.here.prompt_tokens, advice)
     }

@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Something that was done to get a call through.
+/// A step taken to recover a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RecoveryAction {
-    /// The provider stated a smaller window, which holds from now on.
+    /// The provider stated a smaller window, which applies from now on.
     LearntWindow {
         /// The window.
         tokens: u64,
@@ -20,29 +20,29 @@ pub enum RecoveryAction {
         /// Tokens after.
         after_tokens: u64,
     },
-    /// A compaction changed nothing.
+    /// A compaction did not make the prompt smaller.
     CompactedInVain {
         /// Why the compaction did not help.
         detail: String,
     },
-    /// The output cap was lowered.
+    /// The output limit was lowered.
     LoweredCap {
-        /// To this.
+        /// The new limit.
         tokens: u64,
     },
-    /// Older pictures were replaced by labels.
+    /// Older images were replaced with labels.
     RemovedImages {
-        /// Bytes that saved.
+        /// Number of bytes saved.
         bytes: u64,
     },
-    /// Another model was asked.
+    /// Another model was called.
     AskedAnother {
-        /// The model that was asked instead.
+        /// The name of that model.
         model: String,
     },
-    /// Some time was given to it.
+    /// The call waited.
     Waited {
-        /// How long.
+        /// The duration.
         ms: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Every trouble, what was tried, and the step that follows.
+//! Tests of the step that follows each error and history.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::decide::trigger::Automatic;
 
-/// A window of 200,000, a prompt of 150,000 in 600,000 bytes, a cap of 32,000, no pictures, nobody else to ask.
+/// A window of 200,000, a prompt of 150,000 in 600,000 bytes, a limit of 32,000, no images, no alternatives.
 const HERE: FailureContext<'static> = FailureContext {
     automatic: Automatic::On,
     waiting: WaitPolicy::Here,
@@ -62,16 +62,16 @@ fn step(kind: ProviderErrorKind, tried: &[RecoveryAction], here: &FailureContext
 fn a_prompt_that_is_too_long() {
     let cases = [
         (too_long(None), vec![], compact(None, None)),
-        // A window is learnt when it is stated, believable and smaller.
+        // A window is learnt if it is stated, plausible and smaller.
         (too_long(Some(131_072)), vec![], compact(Some(131_072), None)),
         (too_long(Some(200_000)), vec![], compact(None, None)),
         (too_long(Some(1_000_000)), vec![], compact(None, None)),
         (too_long(Some(60)), vec![], compact(None, None)),
-        // Refused again: smaller still.
+        // Refused again: smaller.
         (too_long(None), vec![compacted()], compact(None, Some(75_000))),
         (too_long(Some(32_768)), vec![compacted()], compact(Some(32_768), None)),
         (too_long(None), vec![compacted(), compacted()], compact(None, Some(75_000))),
-        // Three times, or once in vain, and that is that.
+        // Gives up after three compactions, or one ineffective one.
         (
             too_long(None),
             vec![compacted(), compacted(), compacted()],
@@ -90,7 +90,7 @@ fn a_larger_model_is_asked_before_giving_up() {
     let ask = RecoveryStep::AskAnother { alternative: 0 };
     let all = vec![compacted(), compacted(), compacted()];
     let (same, big) = (larger(200_000), larger(1_000_000));
-    // Not before it was tried to compact, not if it is no larger; even when compaction is off.
+    // Only after a compaction was tried, and only if the window is larger; also with compaction off.
     assert_eq!(
         step(too_long(None), &[], &FailureContext { alternatives: &big, ..HERE }),
         compact(None, None)
@@ -106,7 +106,7 @@ fn a_larger_model_is_asked_before_giving_up() {
         step(too_long(Some(131_072)), &[], &off),
         RecoveryStep::GiveUp(RecoveryAdvice::TurnCompactionOn)
     );
-    // The first that fits is asked, not the first of all.
+    // The first model that fits is called, not the first in the list.
     let two = [
         AlternativeModel { model: "same".to_owned(), prompt_room_tokens: 200_000 },
         AlternativeModel { model: "big".to_owned(), prompt_room_tokens: 400_000 },
@@ -124,11 +124,11 @@ fn an_output_cap_is_lowered_and_nothing_else() {
         // "190000 + 20000 > 200000": room for 10,000, less a margin.
         (cap(None, Some(200_000), Some(190_000)), vec![], lower(9_936)),
         (cap(Some(10_000), Some(200_000), Some(190_000)), vec![], lower(9_936)),
-        // A window smaller than believed, of which the prompt takes more than half: then it is the prompt.
+        // A window smaller than assumed, more than half of it filled by the prompt: the prompt is compacted.
         (cap(None, Some(160_000), None), vec![], compact(Some(160_000), None)),
         (cap(None, Some(160_000), Some(90_000)), vec![], compact(Some(160_000), None)),
         (cap(None, Some(100_000), Some(40_000)), vec![], RecoveryStep::LowerCap { tokens: 16_000 }),
-        // Nothing stated, or nothing that could be meant: half.
+        // No limit stated, or an implausible one: half.
         (cap(None, None, None), vec![], lower(16_000)),
         (cap(Some(64_000), None, None), vec![], lower(16_000)),
         // Three times at most.
@@ -137,7 +137,7 @@ fn an_output_cap_is_lowered_and_nothing_else() {
             vec![lowered(1), lowered(1), lowered(1)],
             RecoveryStep::GiveUp(RecoveryAdvice::SetOutputCap),
         ),
-        // No answer fits at all: then it is the prompt.
+        // No answer fits at all: the prompt is compacted.
         (cap(None, Some(200_000), Some(200_000)), vec![], compact(None, None)),
     ];
     for (kind, tried, expected) in cases {
@@ -147,7 +147,7 @@ fn an_output_cap_is_lowered_and_nothing_else() {
     let none = FailureContext { output_cap_tokens: None, ..HERE };
     assert_eq!(step(cap(None, None, None), &[], &none), RecoveryStep::GiveUp(RecoveryAdvice::SetOutputCap));
     assert_eq!(step(cap(Some(64_000), None, None), &[], &none), lower(64_000));
-    // Lowering a cap is no compaction: it happens when that is off.
+    // Lowering the limit is not a compaction, so it also happens with compaction off.
     let off = FailureContext { automatic: Automatic::Off, ..HERE };
     assert_eq!(step(cap(Some(8_192), None, None), &[], &off), lower(8_192));
 }
@@ -158,7 +158,7 @@ fn too_many_bytes() {
     let removed = RecoveryAction::RemovedImages { bytes: 400_000 };
     let off = FailureContext { automatic: Automatic::Off, ..pictures };
     let cases = [
-        // Pictures first.
+        // Images are removed first.
         (bytes(None, None), vec![], pictures, RecoveryStep::RemoveOldImages),
         (bytes(Some(300_000), Some(600_000)), vec![removed.clone()], pictures, compact(None, Some(67_500))),
         (bytes(Some(300_000), None), vec![], HERE, compact(None, Some(67_500))),
@@ -184,7 +184,7 @@ fn too_many_bytes() {
 #[test]
 fn a_plan_that_allows_less() {
     let kind = |allowed_tokens| ProviderErrorKind::OverAllowance { allowed_tokens, asked_tokens: None };
-    // Never a window.
+    // A limit in bytes never changes the window.
     assert_eq!(step(kind(Some(30_000)), &[], &HERE), compact(None, Some(27_000)));
     assert_eq!(step(kind(None), &[], &HERE), compact(None, Some(75_000)));
     assert_eq!(step(kind(None), &[in_vain()], &HERE), RecoveryStep::GiveUp(RecoveryAdvice::MakeRoom));
@@ -215,13 +215,13 @@ fn what_passes_is_waited_for() {
         let here = FailureContext { alternatives: &other, ..HERE };
         assert_eq!(step(kind.clone(), &thrice, &here), RecoveryStep::AskAnother { alternative: 0 }, "{kind}");
     }
-    // What took too long may be billed each time.
+    // A request that timed out may be billed each time.
     assert_eq!(step(ProviderErrorKind::Timeout, &[], &HERE), RecoveryStep::Wait { ms: 500 });
     assert_eq!(
         step(ProviderErrorKind::Timeout, &[waited], &HERE),
         RecoveryStep::GiveUp(RecoveryAdvice::TryLater)
     );
-    // The provider's own wish counts, within reason.
+    // The provider's own wait applies, up to the limit.
     let asks = |secs| ProviderError {
         retry_after: Some(Duration::from_secs(secs)),
         ..ProviderError::of(ProviderErrorKind::RateLimit)
@@ -291,7 +291,7 @@ fn the_message_says_what_was_tried_and_what_to_do() {
          begin a new conversation",
     ];
     assert_eq!(gave_up.to_string(), words.join("; "));
-    // Whoever was asked knows better which variable holds a key, but not what is left in a conversation.
+    // The upstream's hint is used for the endpoint's settings, not for the size of the conversation.
     let hinted = RecoveryFailure { hint: Some("check the key in MY_KEY".to_owned()), ..gave_up };
     assert!(!hinted.to_string().contains("MY_KEY"));
     assert!(
@@ -301,7 +301,7 @@ fn the_message_says_what_was_tried_and_what_to_do() {
     );
 }
 
-/// Whatever a provider says however often, the steps come to an end.
+/// The steps end, whatever a provider answers and however often.
 #[test]
 fn every_row_of_steps_ends() {
     let kinds = [
@@ -332,6 +332,6 @@ fn a_caller_who_waits_by_themselves_is_told_at_once() {
     for kind in [ProviderErrorKind::RateLimit, ProviderErrorKind::Overload, ProviderErrorKind::Timeout] {
         assert_eq!(step(kind, &[], &here), RecoveryStep::GiveUp(RecoveryAdvice::TryLater));
     }
-    // What does not pass by waiting is seen to as ever.
+    // Errors that waiting does not solve are handled as always.
     assert_eq!(step(too_long(None), &[], &here), compact(None, None));
 }

@@ -1,55 +1,55 @@
-//! Decides by cost which tool definitions are left out of a prompt whose prefix is being rewritten. Pure: sizes, prices and
-//! the history of the conversation in, a verdict out.
+//! Decides by cost which tool definitions are left out of a prompt whose prefix is being rewritten. Pure: computes a verdict from sizes,
+//! prices and the history of the conversation.
 //!
-//! A definition of S tokens is written now and read by each of the N calls to come: `S x (W + N x R)`. A tool that is left
-//! out costs the same for its line in the catalogue, plus the cost of bringing it back times the chance that it is needed:
+//! A definition of S tokens is written now and read by each of the N calls to come: `S x (W + N x R)`. A tool that is left out costs the
+//! same for its line in the catalogue, plus the cost of bringing it back times the chance that it is needed:
 //!
-//! - If the provider loads a definition at the position of a reference, bringing a tool back costs a call over the prompt, a
-//!   few tokens of answer, and the definition at the end of the prompt.
+//! - If the provider loads a definition at the position of a reference, bringing a tool back costs a call over the prompt, a few tokens of
+//!   answer, and the definition at the end of the prompt.
 //! - Otherwise the list of tools precedes everything, so the whole prompt is rewritten.
 //!
-//! The chance that a tool is needed is unknown. Each of the N calls to come is assumed to use a tool as one of the n calls
-//! so far did, and all T tools that were never used share one of n + T uses (the rule of succession): `N / (n + T)`. A tool
-//! that was last used n calls ago counts alone: `N / (n + 1)`. The formula contains no constant.
+//! The chance that a tool is needed is unknown. Each of the N calls to come is assumed to use a tool as one of the n calls so far did, and
+//! all T tools that were never used share one of n + T uses (the rule of succession): `N / (n + T)`. A tool that was last used n calls ago
+//! counts alone: `N / (n + 1)`. The formula contains no constant.
 //!
 //! Not for: tools that are always sent, and how lists of tools are written (`prompt::tool_list`).
 
 use throughline_tokens::{CachePrices, ToolDeferral};
 
-/// What the call that brings a tool back takes in tokens of an answer: its name, and that of the tool.
+/// Output tokens of the call that brings a tool back: its own name, and that of the tool.
 const CALL_TOKENS: u64 = 60;
 const PERMILLE: u64 = 1_000;
 
-/// A definition that may leave.
+/// The figures of a definition that may be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ToolFigures {
-    /// Its size.
+    /// Tokens of the definition.
     pub(crate) tokens: u64,
-    /// What its name takes in the catalogue.
+    /// Tokens of its line in the catalogue.
     pub(crate) line_tokens: u64,
-    /// Calls since it was last used, where it was.
+    /// Number of calls since its last use; `None` if it was never used.
     pub(crate) unused_for: Option<u64>,
 }
 
-/// The prompt it would leave.
+/// The figures of the prompt it would be left out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PromptFigures {
-    /// What tokens cost.
+    /// Prices of tokens.
     pub(crate) prices: CachePrices,
-    /// Everything that stays.
+    /// Tokens of everything else in the prompt.
     pub(crate) prompt_tokens: u64,
-    /// Calls made so far.
+    /// Number of calls so far.
     pub(crate) calls: u64,
-    /// Calls expected to come; at least the one that is about to be made.
+    /// Number of calls expected from now on, including the current one.
     pub(crate) expected_calls: u64,
-    /// Definitions that may leave.
+    /// Number of definitions that may be left out.
     pub(crate) candidates: u64,
-    /// How one that is needed comes back.
+    /// How a definition is brought back when needed.
     pub(crate) deferral: ToolDeferral,
 }
 
 impl PromptFigures {
-    /// Whether a definition leaves.
+    /// Whether to leave the definition out.
     pub(crate) fn drops(&self, tool: &ToolFigures) -> bool {
         let came_back = match self.deferral {
             ToolDeferral::Off => return false,
@@ -66,7 +66,7 @@ impl PromptFigures {
         self.over_calls(tool.line_tokens).saturating_add(needed) < self.over_calls(tool.tokens)
     }
 
-    /// The chance that a tool is needed by the calls to come, in thousandths.
+    /// Returns the chance that a later call needs the tool, in thousandths.
     fn chance_permille(&self, tool: &ToolFigures) -> u64 {
         let uses = match tool.unused_for {
             Some(calls) => calls.saturating_add(1),
@@ -76,7 +76,7 @@ impl PromptFigures {
         (expected.saturating_mul(PERMILLE) / uses.max(1)).min(PERMILLE)
     }
 
-    /// So many tokens written once and read with every call to come.
+    /// Returns the cost of tokens written once and read by each expected call.
     fn over_calls(&self, tokens: u64) -> u64 {
         let read = self.prices.read_permille.saturating_mul(self.expected_calls.max(1));
         scaled(tokens, self.prices.write_permille.saturating_add(read))

@@ -1,4 +1,4 @@
-//! Which tools leave.
+//! Tests of which tools are left out.
 
 use super::*;
 

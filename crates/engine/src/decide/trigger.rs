@@ -1,7 +1,7 @@
 //! Decides from figures alone whether a compaction is due.
 //!
-//! Before a call, the size of the whole pending request counts. After an answer, the prompt as the provider counted it does;
-//! the answer itself counts only with the next request. Settings that turn compaction off do so everywhere except for manual
+//! Before a call, the decision uses the size of the whole pending request. After an answer, it uses the prompt as the provider counted it,
+//! without the answer, which counts only in the next request. Settings that turn compaction off do so everywhere except for manual
 //! compactions.
 //!
 //! Not for: whether an attempt is allowed now (see `guard`), and refused calls (see `recovery`).
@@ -11,7 +11,7 @@ use throughline_store::Millis;
 
 use crate::limits::in_force::ModelInForce;
 
-/// What brought a compaction about.
+/// What started a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
@@ -21,23 +21,23 @@ pub enum Trigger {
     Settle,
     /// A provider refused the prompt as too long.
     Overflow,
-    /// A person asked for it.
+    /// The user requested it.
     Manual,
-    /// A model with a smaller window takes over.
+    /// The next model has a smaller window.
     ModelSwitch,
-    /// Nothing was said for so long that the provider's cache is cold anyway.
+    /// The conversation was idle for so long that the provider's cache has expired.
     Idle,
     /// A conversation that was just opened is close to the end of the window.
     Hygiene,
-    /// Nothing is due: a summary is prepared for when it will be.
+    /// No compaction is due yet; a summary is prepared in advance.
     Ahead,
-    /// A call comes after the provider's cache has expired.
+    /// A call was made after the provider's cache had expired.
     ColdCache,
 }
 
 impl Trigger {
-    /// Whether it comes about by itself, so that the compaction has to pay for itself. A person's wish and a prompt that
-    /// was refused do not.
+    /// Whether the compaction is automatic and therefore has to pay for itself. One requested by the user or forced by a refused prompt
+    /// does not.
     #[must_use]
     pub fn must_pay(self) -> bool {
         match self {
@@ -52,7 +52,7 @@ impl Trigger {
         }
     }
 
-    /// Whether a call waits for it.
+    /// Whether a call is waiting for the compaction.
     pub(crate) fn has_caller(self) -> bool {
         match self {
             Self::Preflight
@@ -65,7 +65,7 @@ impl Trigger {
         }
     }
 
-    /// Its name in the record and in reports.
+    /// Returns its name in the record and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -82,92 +82,92 @@ impl Trigger {
     }
 }
 
-/// Whether compaction happens on its own (`compression.enabled`).
+/// Whether automatic compaction is on (`compression.enabled`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Automatic {
-    /// It does.
+    /// Automatic compaction is on.
     On,
-    /// Only when a person asks for it.
+    /// Only the user starts compactions.
     Off,
 }
 
-/// How much a compaction matters, which decides what may stand in its way.
+/// The urgency of a compaction, which decides what may prevent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Urgency {
-    /// It saves money and keeps the model sharp; guards may put it off.
+    /// It saves money and keeps the model's answers accurate; guards may postpone it.
     Due,
-    /// It was put off for too long, or a person wants it: guards no longer count.
+    /// It was postponed for too long, or the user requested it: guards do not apply.
     Overdue,
-    /// Without it nothing can be sent.
+    /// Nothing can be sent without it.
     Must,
 }
 
-/// Whether the conversation shall be compacted now.
+/// Whether to compact the conversation now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CompactionVerdict {
-    /// It stays as it is.
+    /// Do not compact.
     Stay(StayReason),
-    /// It shall be compacted.
+    /// Compact.
     Compact {
-        /// Because of this.
+        /// The reason.
         trigger: Trigger,
-        /// And it matters so much.
+        /// The urgency.
         urgency: Urgency,
     },
 }
 
-/// Why a conversation stays as it is.
+/// Why a conversation is not compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StayReason {
     /// Automatic compaction is turned off.
     TurnedOff,
-    /// There is room.
+    /// The prompt is below the threshold.
     RoomLeft,
-    /// The provider's cache may still be warm: rewriting the prompt would cost more than it saves.
+    /// The provider's cache may still be valid: rewriting the prompt would cost more than it saves.
     CacheWarm,
 }
 
-/// Figures before a call.
+/// The figures before a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PreflightInput<'a> {
-    /// Whether compaction happens on its own.
+    /// Whether automatic compaction is on.
     pub automatic: Automatic,
-    /// What the engine said about the pending request.
+    /// The engine's decision about the pending request.
     pub engine_wants: bool,
     /// The whole pending request: system prompt, tools and messages.
     pub pending_tokens: u64,
-    /// Messages in it.
+    /// Number of messages in it.
     pub messages: usize,
     /// The model and its limits.
     pub model: &'a ModelInForce,
-    /// Whether a larger model had the conversation before.
+    /// Whether the previous call used a model with a larger window.
     pub switch: ModelSwitch,
     /// Whether the conversation was just opened or resumed.
     pub since: CallSince,
 }
 
-/// Which call it is since the conversation was opened or resumed.
+/// Whether a call is the first since the conversation was opened or resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallSince {
-    /// The first: the last net before the window is full holds for it.
+    /// The first call: the hygiene limit applies to it.
     Opened,
     /// A later one.
     AnotherCall,
 }
 
-/// Whether the model changed since the last call.
+/// Whether the model changed since the last call to one with a smaller window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ModelSwitch {
-    /// It did not, or its window is no smaller.
+    /// It did not, or the window is no smaller.
     No,
-    /// Its window is smaller.
+    /// The window is smaller.
     ToSmallerWindow,
 }
 
-/// Fewer messages are never compacted for hygiene: they are head and tail.
+/// A conversation with fewer messages is never compacted for hygiene: it is only head and tail.
 const HYGIENE_LEAST_MESSAGES: usize = 4;
-/// From this share of the threshold on, a summary is prepared.
+/// A summary is prepared from this percentage of the threshold on.
 const PREPARE_FROM_PERCENT: u64 = 80;
 
 /// Decides before a call.
@@ -195,7 +195,7 @@ pub(crate) fn before_call(figures: &PreflightInput<'_>) -> CompactionVerdict {
     CompactionVerdict::Compact { trigger, urgency }
 }
 
-/// Decides after an answer, by what the engine said about the measured prompt.
+/// Decides after an answer, by the engine's decision about the measured prompt.
 #[must_use]
 pub(crate) fn after_answer(automatic: Automatic, engine_wants: bool) -> CompactionVerdict {
     match (automatic, engine_wants) {
@@ -214,45 +214,45 @@ pub(crate) fn near_threshold(automatic: Automatic, tokens: u64, threshold_tokens
         && tokens.saturating_mul(100) >= threshold_tokens.saturating_mul(PREPARE_FROM_PERCENT)
 }
 
-/// A preparation that was cancelled is begun again once the prompt has grown by this share of the threshold. Between
-/// [`PREPARE_FROM_PERCENT`] and the threshold that makes four at most, each about a longer conversation.
+/// A cancelled preparation is repeated once the prompt has grown by this percentage of the threshold. Between [`PREPARE_FROM_PERCENT`] and
+/// the threshold that makes at most four, each for a longer conversation.
 const PREPARE_AGAIN_PERCENT: u64 = 5;
 
-/// Whether a summary is prepared again after a preparation was cancelled when the prompt had `cancelled_at` tokens.
+/// Whether to prepare a summary again, after a preparation was cancelled at `cancelled_at` tokens.
 #[must_use]
 pub(crate) fn may_prepare_again(tokens: u64, cancelled_at: u64, threshold_tokens: u64) -> bool {
     let grown = tokens.saturating_sub(cancelled_at);
     grown.saturating_mul(100) >= threshold_tokens.saturating_mul(PREPARE_AGAIN_PERCENT)
 }
 
-/// Figures while nothing happens.
+/// The figures while a conversation is idle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdleInput {
-    /// Whether compaction happens on its own.
+    /// Whether automatic compaction is on.
     pub automatic: Automatic,
-    /// The prompt as the next call would send it.
+    /// Tokens of the prompt that the next call would send.
     pub tokens: u64,
-    /// System prompt and tools in it.
+    /// Tokens of system prompt and tools in it.
     pub fixed_tokens: u64,
-    /// Where a compaction starts.
+    /// The size at which a compaction starts.
     pub threshold_tokens: u64,
-    /// From how many tokens on a compaction pays on a cold cache, where that was worked out.
+    /// The size from which a compaction on a cold cache pays, if computed.
     pub cold_tokens: Option<u64>,
-    /// When the last call was answered.
+    /// The time of the last answer.
     pub last_call_ms: Millis,
-    /// How long the provider keeps a prompt.
+    /// How long the provider caches a prompt.
     pub cache_ttl_ms: u64,
     /// The current time.
     pub now_ms: Millis,
 }
 
-/// While nothing happens, a compaction is worth while from this share of the messages that the threshold allows. On a cold
-/// cache it saves money at any size, but each one costs memory. Over the recorded sessions, at 50 % there are three times
-/// as many compactions as the client made itself, at 75 % two and a half times; the bill is 85.7 and 87.4 % of the
-/// client's (`throughline replay`, the same cache lifetime on both sides).
+/// An idle conversation is compacted from this percentage of the messages that the threshold allows. On a cold cache it saves money at any
+/// size, but each one loses detail. Over the recorded sessions, at 50 % there are three times as many compactions as the client made
+/// itself, at 75 % two and a half times; the bill is 85.7 and 87.4 % of the client's (`throughline replay`, the same cache lifetime on both
+/// sides).
 const IDLE_FROM_PERCENT: u64 = 75;
 
-/// Decides while nothing happens: a cold cache makes a new view cost nothing that is not lost already.
+/// Decides while a conversation is idle: once the cache has expired, a new view loses nothing in it.
 #[must_use]
 pub(crate) fn while_idle(figures: &IdleInput) -> CompactionVerdict {
     if figures.automatic == Automatic::Off {
@@ -275,7 +275,7 @@ pub(crate) fn while_idle(figures: &IdleInput) -> CompactionVerdict {
     CompactionVerdict::Compact { trigger: Trigger::Idle, urgency: Urgency::Due }
 }
 
-/// How long until [`while_idle`] should be asked; `None` when time alone will not make a difference.
+/// Returns the time until [`while_idle`] should be called; `None` if time alone changes nothing.
 #[must_use]
 pub(crate) fn idle_in_ms(figures: &IdleInput) -> Option<u64> {
     match while_idle(figures) {
@@ -288,11 +288,11 @@ pub(crate) fn idle_in_ms(figures: &IdleInput) -> Option<u64> {
 }
 
 fn idle_for_ms(figures: &IdleInput) -> u64 {
-    // A clock that was set back means nothing has passed.
+    // If the clock was set back, no time counts as passed.
     u64::try_from(figures.now_ms.saturating_sub(figures.last_call_ms)).unwrap_or(0)
 }
 
-/// Whether one model taking over from another leaves less room.
+/// Whether the change from one model to another reduces the window.
 #[must_use]
 pub(crate) fn switch(old: &ModelInForce, new: &ModelInForce) -> ModelSwitch {
     if new.prompt_room_tokens() < old.prompt_room_tokens()

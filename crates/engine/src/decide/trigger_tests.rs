@@ -1,4 +1,4 @@
-//! When a conversation is compacted, case by case.
+//! Tests of when a conversation is compacted.
 
 use throughline_tokens::{CachePrices, LimitPolicy, Limits, Usage};
 
@@ -40,19 +40,19 @@ fn before_a_call() {
     let cases = [
         ((On, false, 99_999, 50, No), STAY),
         ((On, true, 100_000, 50, No), compact(Trigger::Preflight, Due)),
-        // The second net of a conversation that was just opened, where the engine stood back.
+        // The hygiene limit applies to a conversation that was just opened, if the engine does not compact.
         ((On, false, 169_999, 50, No), STAY),
         ((On, false, 170_000, 50, No), compact(Trigger::Hygiene, Overdue)),
         ((On, false, 170_000, 3, No), STAY),
         ((On, true, 170_000, 50, No), compact(Trigger::Preflight, Overdue)),
-        // It does not fit at all.
+        // The prompt exceeds the window.
         ((On, true, 196_001, 50, No), compact(Trigger::Preflight, Must)),
         ((On, false, 196_001, 2, No), compact(Trigger::Hygiene, Must)),
-        // A smaller model takes over.
+        // Change to a model with a smaller window.
         ((On, true, 120_000, 50, ToSmallerWindow), compact(Trigger::ModelSwitch, Due)),
         ((On, true, 250_000, 50, ToSmallerWindow), compact(Trigger::ModelSwitch, Must)),
         ((On, false, 50_000, 50, ToSmallerWindow), STAY),
-        // Off is off, however full it is.
+        // If turned off, nothing is compacted at any size.
         ((Off, true, 100_000, 50, No), OFF),
         ((Off, true, 170_000, 50, No), OFF),
         ((Off, true, 999_999, 50, ToSmallerWindow), OFF),
@@ -133,13 +133,13 @@ fn preparing_starts_at_four_fifths() {
 fn while_nothing_happens() {
     const FIVE_MINUTES: u64 = 300_000;
     let warm = CompactionVerdict::Stay(StayReason::CacheWarm);
-    // automatic, tokens, idle for ms -> verdict, ask again in
+    // automatic, tokens, idle for ms -> verdict, time until the next check
     let cases = [
         ((Automatic::On, 75_000, 900_000), STAY, None),
         ((Automatic::On, 75_001, 299_999), warm, Some(1)),
         ((Automatic::On, 75_001, 300_000), compact(Trigger::Idle, Due), Some(0)),
         ((Automatic::On, 99_000, 0), warm, Some(FIVE_MINUTES)),
-        // A clock that went back.
+        // A clock that was set back.
         ((Automatic::On, 99_000, -5_000), warm, Some(FIVE_MINUTES)),
         ((Automatic::Off, 99_000, 900_000), OFF, None),
     ];

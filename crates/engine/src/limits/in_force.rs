@@ -4,72 +4,72 @@ use serde::{Deserialize, Serialize};
 use throughline_compaction::Budgets;
 use throughline_tokens::{CachePrices, Limits};
 
-/// The model in force, as an engine sees it.
+/// The current model of a conversation, as an engine sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInForce {
-    /// Its name.
+    /// The name of the model.
     pub model: String,
-    /// Who serves it.
+    /// The provider that serves it.
     pub provider: String,
     /// Its window.
     pub window_tokens: u64,
-    /// What follows from it.
+    /// The limits that follow from the window.
     pub limits: EngineLimits,
-    /// What its provider's cache costs; the usual ratio where that is not known.
+    /// The cache prices of its provider; default ratios if they are not known.
     #[serde(default)]
     pub prices: CachePrices,
-    /// What notes by a model have to do with the price of a compaction. The built-in engine alone asks.
+    /// How a model's notes count in the price of a compaction. Used only by the built-in engine.
     #[serde(skip)]
     pub notes_price: NotesPrice,
 }
 
-/// What notes by a model have to do with the price of a compaction.
+/// How a model's notes count in the price of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NotesPrice {
-    /// They are part of it.
+    /// Their cost is part of it.
     #[default]
     OfCompaction,
-    /// They are paid from what was saved, if that is enough; rules write where it is not.
+    /// They are paid from past savings if those suffice; otherwise rules write the notes.
     FromSavings,
 }
 
-/// Limits in tokens and messages, as configured and as in force.
+/// Limits in tokens and messages, as configured and as applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineLimits {
-    /// Where a compaction was asked to start.
+    /// The configured threshold.
     pub threshold_configured_tokens: u64,
-    /// Where it does.
+    /// The threshold that applies.
     pub threshold_tokens: u64,
-    /// Tokens kept free for the answer.
+    /// Tokens reserved for the answer.
     pub reserved_output_tokens: u64,
-    /// From here on a conversation that was just opened is compacted whatever stood in the way before.
+    /// A conversation that was just opened is compacted from this size on, regardless of guards.
     pub hygiene_tokens: u64,
-    /// As far as a view may grow where a compaction would not pay for itself; zero from a host that does not say.
+    /// The size up to which a view may grow while a compaction would not pay for itself; zero if the host does not set it.
     #[serde(default)]
     pub hard_limit_tokens: u64,
-    /// System prompt and tools that the limits were computed beside.
+    /// Tokens of the system prompt and tools for which the limits were computed.
     #[serde(default)]
     pub fixed_tokens: u64,
-    /// Share of the threshold that the newest messages may have, in thousandths.
+    /// The share of the threshold for the newest messages, in thousandths.
     pub tail_permille: u64,
-    /// Tokens of the newest messages, which stay as they are.
+    /// Tokens of the newest messages, which stay unchanged.
     pub tail_tokens: u64,
-    /// Tokens up to which the last messages may stretch it; zero, from a host that does not say, is one and a half.
+    /// Tokens up to which the last messages may extend the tail; zero if the host does not set it, which means one and a half tails.
     #[serde(default)]
     pub stretched_tail_tokens: u64,
-    /// Tokens the protected messages in front may have; zero, from a host that does not say, is half a tail.
+    /// Tokens of the protected messages at the beginning; zero if the host does not set it, which means half a tail.
     #[serde(default)]
     pub head_tokens: u64,
-    /// Tokens that head, notes and tail may have together after a compaction; zero where none were configured.
+    /// Tokens of head, notes and tail together after a compaction; zero if not configured.
     #[serde(default)]
     pub target_tokens: u64,
-    /// Most a summary may have.
+    /// The maximum size of a summary.
     pub summary_cap_tokens: u64,
-    /// Least room a summary is given.
+    /// The minimum budget of a summary.
     pub summary_floor_tokens: u64,
-    /// Messages kept in front.
+    /// Number of messages protected at the beginning.
     pub protect_first_n: usize,
-    /// Messages kept at the end.
+    /// Number of messages protected at the end.
     pub protect_last_n: usize,
 }
 
@@ -97,7 +97,7 @@ impl From<&Limits> for EngineLimits {
 }
 
 impl ModelInForce {
-    /// The budgets of one compaction.
+    /// Returns the budgets of one compaction.
     #[must_use]
     pub fn budgets(&self) -> Budgets {
         let limits = &self.limits;
@@ -119,7 +119,7 @@ impl ModelInForce {
         }
     }
 
-    /// As far as a view may grow where a compaction would not pay for itself.
+    /// Returns the size up to which a view may grow while a compaction would not pay for itself.
     #[must_use]
     pub fn hard_limit_tokens(&self) -> u64 {
         match self.limits.hard_limit_tokens {
@@ -128,7 +128,7 @@ impl ModelInForce {
         }
     }
 
-    /// The largest prompt that leaves room for the answer.
+    /// Returns the largest prompt that leaves space for the answer.
     #[must_use]
     pub fn prompt_room_tokens(&self) -> u64 {
         self.window_tokens.saturating_sub(self.limits.reserved_output_tokens)

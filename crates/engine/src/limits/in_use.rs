@@ -1,39 +1,39 @@
-//! The model and window of a conversation's last call, stored in the record: later commands can show the limits that applied
-//! without asking an endpoint.
+//! The model and window of a conversation's last call, stored in the record: so later commands can show the limits that applied without
+//! asking an endpoint.
 
 use serde::{Deserialize, Serialize};
 use throughline_store::{Guard, GuardScope, Millis, Owner, SessionId, Store, StoreError};
 
-/// The name these values are kept under, with the conversation.
+/// The name under which these values are stored with the conversation.
 const NAME: &str = "held_with";
 
-/// What a conversation is held with.
+/// The model and limits of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitsInUse {
-    /// The model.
+    /// The name of the model.
     pub model: String,
-    /// Who serves it.
+    /// The provider that serves it.
     #[serde(default)]
     pub provider: String,
-    /// Where: what was learnt about the model is kept with this address.
+    /// The address of the endpoint; values learnt about the model are stored with it.
     #[serde(default)]
     pub endpoint: String,
     /// Its window.
     pub window_tokens: u64,
-    /// Where the window came from, to be written after its size.
+    /// The source of the window, as text to follow its size.
     pub window_origin: String,
-    /// Tokens that are kept free for the answer; none where requests state no cap.
+    /// Tokens reserved for the answer; `None` if requests state no limit.
     pub output_cap_tokens: Option<u64>,
 }
 
 impl LimitsInUse {
-    /// Under what values that were learnt of this model at this address are kept.
+    /// Returns the scope under which values learnt about this model at this address are stored.
     #[must_use]
     pub fn scope(&self) -> GuardScope {
         GuardScope::Model { endpoint: self.endpoint.clone(), model: self.model.clone() }
     }
 
-    /// Keeps them for the conversation of a session.
+    /// Saves them for the conversation of a session.
     pub fn save(
         &self,
         store: &dyn Store,
@@ -46,7 +46,7 @@ impl LimitsInUse {
         store.set_guard(&GuardScope::Chain(owner, session), NAME, Some(&guard))
     }
 
-    /// What the conversation of a session was last held with; `None` where that is unknown.
+    /// Loads the last values of a session's conversation; `None` if unknown.
     pub fn load(
         store: &dyn Store,
         owner: &Owner,

@@ -1,4 +1,4 @@
-//! A model at an endpoint, with everything that a call needs.
+//! A model at an endpoint, with everything needed to call it.
 
 use std::sync::Arc;
 
@@ -14,45 +14,45 @@ use crate::limits::price_source::PriceSource;
 use crate::limits::threshold_origin::ThresholdOrigin;
 use crate::upstream::Upstream;
 
-/// Limits that were decided in money.
+/// Limits derived from prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EconomyLimits {
-    /// Where a compaction starts, if that is sooner than the threshold.
+    /// The size at which a compaction starts, if below the threshold.
     pub(crate) threshold_tokens: u64,
-    /// From here on a compaction pays on a cold cache.
+    /// The size from which a compaction on a cold cache pays.
     pub(crate) cold_tokens: u64,
-    /// What the messages are to have after a compaction, unless that is configured.
+    /// The target size of the messages after a compaction, unless configured.
     pub(crate) target_tokens: u64,
-    /// What the messages then have, by our estimate.
+    /// The estimated size of the messages after it.
     pub(crate) left_tokens: u64,
-    /// What notes by a model have to do with the price of a compaction.
+    /// How a model's notes count in the price of a compaction.
     pub(crate) notes_price: NotesPrice,
 }
 
-/// A model that can be asked.
+/// A model that can be called.
 #[derive(Clone)]
 pub struct ModelTarget {
-    /// Its name, as requests give it.
+    /// Its name in requests.
     pub model: String,
-    /// Who serves it.
+    /// The provider that serves it.
     pub provider: String,
-    /// Where: what was learnt of the model holds for this address.
+    /// The address of the endpoint; values learnt about the model apply to this address.
     pub endpoint: String,
-    /// The wire it is asked on.
+    /// The wire format of its requests.
     pub wire_format: WireFormat,
-    /// Its window and everything the settings ask for.
+    /// Its window and the configured limits.
     pub policy: LimitPolicy,
-    /// Where its window came from, to be written after its size.
+    /// The source of the window, as text to follow its size.
     pub window_origin: String,
-    /// Why its threshold is what it is.
+    /// The reason for its threshold.
     pub threshold_origin: ThresholdOrigin,
     /// How its prompts are cached.
     pub cache: CachePolicy,
-    /// Prompts below this many tokens are not cached, where that is known.
+    /// Prompts with fewer tokens are not cached; `None` if not known.
     pub cache_minimum_tokens: Option<u64>,
-    /// What its calls cost.
+    /// The prices of its calls.
     pub price_source: PriceSource,
-    /// Who answers.
+    /// The endpoint that answers.
     pub upstream: Arc<dyn Upstream>,
 }
 
@@ -66,7 +66,7 @@ impl std::fmt::Debug for ModelTarget {
 }
 
 impl ModelTarget {
-    /// The model with its limits, when a request has this cap on output, and a system prompt and tools of this size.
+    /// Returns the model with its limits for requests with this output limit, and a system prompt and tools of this size.
     pub(crate) fn in_force(
         &self,
         output_cap_tokens: Option<u64>,
@@ -74,7 +74,7 @@ impl ModelTarget {
         prices: CachePrices,
         economy: Option<EconomyLimits>,
     ) -> Result<ModelInForce, LimitError> {
-        // Room for as much as the whole window holds is asked for by clients that do not know the window.
+        // Clients that do not know the window request an output limit as large as the window: ignore it.
         let meant = output_cap_tokens.filter(|cap| *cap < self.policy.window_tokens);
         let policy = LimitPolicy {
             reserved_output_tokens: meant.unwrap_or(self.policy.reserved_output_tokens),
@@ -99,7 +99,7 @@ impl ModelTarget {
         })
     }
 
-    /// What its provider's cache costs.
+    /// Returns the cache prices of its provider.
     pub(crate) fn prices(&self, at_ms: Millis) -> CachePrices {
         let written_for = match self.cache {
             CachePolicy::Marks { ttl: CacheTtl::OneHour, .. } => WriteDuration::AnHour,
@@ -110,7 +110,7 @@ impl ModelTarget {
         })
     }
 
-    /// The price of a million prompt tokens that no cache is involved in, where it is known and not zero.
+    /// Returns the price of a million uncached prompt tokens, if known and not zero.
     pub(crate) fn input_price(&self, at_ms: Millis) -> Option<u64> {
         let usage = Usage { input: 1_000_000, ..Usage::default() };
         self.price_source.cost(&self.model, at_ms, usage, 0).micro_usd.filter(|price| *price > 0)
@@ -120,14 +120,14 @@ impl ModelTarget {
         TokenModel::for_model(&self.model, self.wire_format)
     }
 
-    /// What results of tools may take up in its window.
+    /// Returns the limits for tool results in its window.
     pub(crate) fn tool_budgets(&self) -> ToolBudgets {
         let LimitPolicy { window_tokens, tool_result_chars, tool_step_chars, tool_preview_chars, .. } =
             self.policy;
         ToolBudgets::compute(Some(window_tokens), tool_result_chars, tool_step_chars, tool_preview_chars)
     }
 
-    /// What is learnt of it is kept under this.
+    /// Returns the scope under which values learnt about it are stored.
     pub(crate) fn scope(&self) -> GuardScope {
         GuardScope::Model { endpoint: self.endpoint.clone(), model: self.model.clone() }
     }

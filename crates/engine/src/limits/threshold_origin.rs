@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why a threshold holds.
+/// Why a threshold applies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ThresholdOrigin {
     /// The general setting.
     General,
-    /// A pattern of `compression.models` fits.
+    /// A pattern of `compression.models` matches.
     Pattern {
         /// The pattern as configured.
         pattern: String,
@@ -18,7 +18,7 @@ pub enum ThresholdOrigin {
 }
 
 impl ThresholdOrigin {
-    /// The note to the user about it, shown once.
+    /// Returns the note to the user about it, which is shown once.
     #[must_use]
     pub fn notice(&self, model: &str) -> Option<String> {
         (*self == Self::CodexRaise).then(|| {

@@ -19,7 +19,7 @@ use crate::prompt::envelope::{Envelope, SystemNote};
 use crate::prompt::request_extras::RequestExtras;
 use crate::prompt::wire_form::WireForms;
 
-/// A prompt that was sent, whose beginning the provider may still have in its cache.
+/// A prompt that was sent, whose beginning may still be in the provider's cache.
 #[derive(Clone, Debug)]
 pub struct CachedPrompt {
     pub(crate) target: ModelTarget,
@@ -36,60 +36,60 @@ pub struct CachedPrompt {
 }
 
 impl CachedPrompt {
-    /// Who was asked, and is to be asked again.
+    /// Returns the model it was sent to.
     #[must_use]
     pub fn target(&self) -> &ModelTarget {
         &self.target
     }
 
-    /// Messages it holds: the first ones of the conversation.
+    /// Returns the number of messages in it: the first ones of the conversation.
     #[must_use]
     pub fn messages(&self) -> usize {
         self.sent
     }
 
-    /// When it was sent.
+    /// Returns the time it was sent.
     #[must_use]
     pub fn sent_at_ms(&self) -> Millis {
         self.sent_at_ms
     }
 
-    /// Its size as the provider counted it; `None` when it did not.
+    /// Returns its size as the provider counted it, if it did.
     #[must_use]
     pub fn prompt_tokens(&self) -> Option<u64> {
         self.prompt_tokens
     }
 
-    /// Tokens of it that the provider read from its cache, where it said so.
+    /// Returns how many of its tokens the provider read from its cache, if reported.
     #[must_use]
     pub fn cache_read_tokens(&self) -> u64 {
         self.cache_read_tokens
     }
 
-    /// What went along with it.
+    /// Returns the extras of its request.
     #[must_use]
     pub fn extras(&self) -> &RequestExtras {
         &self.extras
     }
 
-    /// Its cap on output.
+    /// Returns its output limit.
     #[must_use]
     pub fn output_cap_tokens(&self) -> Option<u64> {
         self.envelope.output_cap_tokens()
     }
 
-    /// What stands around its messages.
+    /// Returns the request around its messages.
     pub(crate) fn request(&self) -> &Request {
         self.envelope.request()
     }
 
-    /// How its answer is asked for.
+    /// Returns whether its answer is streamed.
     #[must_use]
     pub fn streaming(&self) -> Streaming {
         self.envelope.request().streaming()
     }
 
-    /// The body with one more message of the user's behind what was sent.
+    /// Returns the body with one more user message at the end.
     pub fn body(&self, instruction: &str) -> Result<Bytes, RequestError> {
         let mut messages: Vec<Message> = self.messages.iter().take(self.sent).cloned().collect();
         let asked = text_message(self.target.wire_format, Role::User, instruction);

@@ -19,49 +19,49 @@ use crate::prompt::envelope::{Envelope, SystemNote};
 use crate::prompt::spare_body::{spare_body, written_body};
 use crate::prompt::wire_form::WireForms;
 
-/// Messages before the end of the last call that are looked at for marks, in case the last of them cannot carry one.
+/// Number of messages before the end of the last call that are checked for marks, in case the last of them cannot carry one.
 const MARK_REACH: usize = 8;
 
-/// What differs for one call from what the caller wants sent.
+/// The changes to a request for one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallOverrides {
-    /// A lower output cap.
+    /// A lower output limit.
     pub(crate) output_cap_tokens: Option<u64>,
     /// Another model.
     pub(crate) model: Option<String>,
 }
 
-/// Which cache marks a body carries. Where none of ours are placed, every byte is the client's.
+/// Which cache marks a body carries. If none of ours are placed, every byte is the client's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Marking {
-    /// Ours where the client has none. Texts are lists of blocks, also where the client has marks: ours were there before.
+    /// Ours where the client has none. Texts are lists of blocks, even where the client has marks, because ours may have been there before.
     #[default]
     Ours,
-    /// Ours where the client has none, for the first time.
+    /// Ours where the client has none, for the first time in this conversation.
     OursFromNowOn,
-    /// The client's alone.
+    /// Only the client's.
     OfClient,
 }
 
-/// What is to be encoded.
+/// The parts of a request to encode.
 pub(crate) struct RequestEncoding<'a> {
     pub(crate) envelope: &'a Envelope,
     /// The messages, ...
     pub(crate) messages: &'a [Message],
-    /// ... and each in the form it is sent in.
+    /// ... and the form in which each is sent.
     pub(crate) forms: &'a WireForms,
-    /// Whether the system prompt tells of a summary.
+    /// Whether the system prompt mentions a summary.
     pub(crate) note: SystemNote,
     pub(crate) cache: CachePolicy,
     pub(crate) marking: Marking,
-    /// What names the conversation to a provider that routes by it.
+    /// The conversation's key, for a provider that routes by it.
     pub(crate) conversation: &'a str,
-    /// Items that the call before this one had sent.
+    /// Number of items in the previous call.
     pub(crate) sent_items: usize,
     pub(crate) for_this_call: &'a CallOverrides,
 }
 
-/// A body with what was sent in it.
+/// An encoded body and the record of what it contains.
 #[derive(Debug)]
 pub(crate) struct EncodedRequest {
     pub(crate) body: Bytes,
@@ -85,7 +85,7 @@ impl RequestEncoding<'_> {
                 let form = if as_written { ContentForm::AsWritten } else { ContentForm::Blocks };
                 self.mark(CacheMarks { layout, ttl }, system.as_deref(), notes, (of_client, form))
             }
-            // Messages of several requests together may carry more marks than a provider takes.
+            // The messages of several requests together may carry more marks than a provider accepts.
             CachePolicy::Unmarked if of_client && self.envelope.wire_format() == WireFormat::Anthropic => {
                 let marks = CacheMarks { layout: MarkLayout::Anthropic, ttl: CacheTtl::default() };
                 self.mark(marks, system.as_deref(), notes, (of_client, ContentForm::AsWritten))
@@ -112,7 +112,7 @@ impl RequestEncoding<'_> {
         })
     }
 
-    /// What a body of the first so many items would consist of.
+    /// Returns the fingerprint of a body with the first `items` items.
     pub(crate) fn fingerprint_of(&self, items: usize) -> Result<Fingerprint, RequestError> {
         let (system, _) = self.envelope.noted_system(self.note, self.cache);
         let request = self.request(system.as_deref())?;
@@ -121,7 +121,7 @@ impl RequestEncoding<'_> {
         Ok(fingerprint)
     }
 
-    /// The request with what differs for this call.
+    /// Returns the request with the overrides of this call.
     fn request(&self, system: Option<&str>) -> Result<Cow<'_, Request>, RequestError> {
         let mut request = Cow::Borrowed(self.envelope.request());
         let system_member = request.system().is_some().then_some(match self.envelope.wire_format() {
@@ -146,7 +146,7 @@ impl RequestEncoding<'_> {
         Ok(request)
     }
 
-    /// Whether the client placed marks of its own.
+    /// Whether the client placed marks.
     fn has_client_marks(&self, system: Option<&str>) -> bool {
         let tools = self.envelope.request().tools();
         self.forms.has_client_marks()
@@ -157,7 +157,7 @@ impl RequestEncoding<'_> {
                 .any(|json| CacheMarks::count_in(json) > 0)
     }
 
-    /// Places marks. Only the messages near the end are looked at, and the first one, which may be the system prompt.
+    /// Places marks. Only the first message, which may be the system prompt, and those near the end are examined.
     fn mark(
         &self,
         marks: CacheMarks,
@@ -184,7 +184,7 @@ impl RequestEncoding<'_> {
         let intermediate = placed.marks.intermediate.map(place);
         let left_alone = placed.marks.of_client > 0;
         let mut lead_and_tail = placed.messages.into_iter().enumerate().map(|(index, message)| {
-            // What a client did not mark has the form it would have with marks of ours: they may have been there before.
+            // Messages without a client's marks have the form that they have with ours, because ours may have been there before.
             let known = self.forms.all().get(place(index));
             let known =
                 known.filter(|known| left_alone && form == ContentForm::Blocks && known.client_marks == 0);
@@ -206,19 +206,18 @@ impl RequestEncoding<'_> {
     fn fingerprint(&self, request: &Request, system: Option<PieceHash>) -> Fingerprint {
         let items = self.forms.all().iter().map(|form| form.hash).collect();
         let mut fingerprint = Fingerprint::of(request, self.messages, items);
-        // The system prompt is hashed as it is without marks, wherever it stands.
+        // The system prompt is hashed without marks, wherever it is.
         fingerprint.system = system;
         fingerprint
     }
 }
 
-/// The parts of a request that were looked at for marks, as they are sent. What lies between `lead` and `first` is sent
-/// in the form it is known in.
+/// The examined parts of a request, as they are sent. Everything between `lead` and `first` is sent in its known form.
 struct MarkedRequest {
     system: Option<String>,
-    /// The first message, where it is a system prompt.
+    /// The first message, if it is a system prompt.
     lead: Vec<String>,
-    /// Where `tail` begins in the list.
+    /// The index at which `tail` starts in the list.
     first: usize,
     tail: Vec<String>,
     marks: PlacedMarks,
@@ -227,26 +226,26 @@ struct MarkedRequest {
 /// The form of messages without marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ContentForm {
-    /// That which they have where marks are placed: a text as a list of one block.
+    /// The form used where marks are placed: a text is a list of one block.
     Blocks,
     /// As the client wrote them.
     AsWritten,
 }
 
 impl MarkedRequest {
-    /// Everything as the client wrote it.
+    /// Returns all messages as the client wrote them.
     fn as_written(messages: &[Message]) -> Self {
         let tail = messages.iter().map(|message| message.json().to_owned()).collect();
         Self { first: 0, tail, ..Self::nothing(0) }
     }
 
-    /// Everything in the form it is known in.
+    /// Returns a request with no examined messages: all of them are sent in their known form.
     fn nothing(items: usize) -> Self {
         Self { system: None, lead: Vec::new(), first: items, tail: Vec::new(), marks: PlacedMarks::default() }
     }
 }
 
-/// A system prompt in the form it has where marks are placed: a text as a list of one block.
+/// Returns a system prompt in the form used where marks are placed: a text is a list of one block.
 fn in_blocks(system: Cow<'_, str>) -> Cow<'_, str> {
     match RawJson(&system).as_text() {
         Some(text) if !text.trim().is_empty() => {

@@ -1,4 +1,4 @@
-//! The bytes of a body: the same whether few or all messages were looked at for marks.
+//! Tests that a body has the same bytes whether few or all messages were examined for marks.
 
 use proptest::prelude::*;
 use throughline_provider::{CacheMarks, CachePolicy, CacheSeller, CacheTtl};
@@ -15,7 +15,7 @@ fn policy(wire_format: WireFormat) -> CachePolicy {
     CachePolicy::of(seller, wire_format, "claude-x", CacheTtl::OneHour)
 }
 
-/// Messages in the form they are sent in.
+/// Messages in the form in which they are sent.
 struct Prompt {
     messages: Vec<Message>,
     forms: WireForms,
@@ -56,7 +56,7 @@ fn encode_as(
     encoding.encode().unwrap()
 }
 
-/// The messages of a body, as they stand.
+/// Returns the messages of a body.
 fn items(wire_format: WireFormat, encoded: &EncodedRequest) -> Vec<String> {
     let body = std::str::from_utf8(&encoded.body).unwrap();
     let list = if wire_format == WireFormat::Responses { "input" } else { "messages" };
@@ -76,7 +76,7 @@ proptest! {
         };
         prop_assert_eq!(bare(&all), bare(&near));
         prop_assert_eq!(&all.fingerprint, &near.fingerprint);
-        // Where marks are said to be, they are.
+        // The marks are where they are reported to be.
         let shift = usize::from(wire_format == WireFormat::Chat);
         let marked: Vec<usize> = items(wire_format, &near)
             .iter()
@@ -170,7 +170,7 @@ fn marks_of_a_client_stay_and_get_no_company() {
 }
 
 proptest! {
-    /// Without marks of ours every message is what the client wrote, its marks included as far as a provider takes them.
+    /// Without marks of ours, every message is what the client wrote, including as many of its marks as a provider accepts.
     #[test]
     fn without_marks_of_ours_every_message_stays_as_it_was_written(list in any_conversation()) {
         let wire_format = list.wire_format;

@@ -18,22 +18,22 @@ use throughline_wire::{Request, RequestError, RequestParts, System};
 
 use crate::prompt::tool_list::in_prompt;
 
-/// Everything of a request but its messages.
+/// All parts of a request except its messages.
 #[derive(Clone, Debug)]
 pub struct Envelope {
     request: Request,
-    /// The system prompt of a chat request that was made from parts: it stands in front of the messages.
+    /// The system prompt of a chat request that was built from parts: it precedes the messages.
     leading_system: Option<SharedText>,
 }
 
 impl Envelope {
-    /// The envelope of a request that somebody else made. Its messages are not sent: those of the session are.
+    /// Creates the envelope of an existing request. Its messages are not sent: those of the session are.
     #[must_use]
     pub fn of_request(request: Request) -> Self {
         Self { request, leading_system: None }
     }
 
-    /// An envelope from parts.
+    /// Builds an envelope from parts.
     pub fn build(wire_format: WireFormat, parts: &RequestParts<'_>) -> Result<Self, RequestError> {
         let apart = (wire_format == WireFormat::Chat).then_some(parts.system).flatten();
         let leading_system = apart.map(|system| match system {
@@ -45,7 +45,7 @@ impl Envelope {
         Ok(Self { request, leading_system })
     }
 
-    /// The envelope of a call that was recorded; `None` when the record has something else there.
+    /// Returns the envelope of a recorded call; `None` if the record has no valid one.
     pub(crate) fn of_preamble(wire_format: WireFormat, preamble: &StoredPreamble) -> Option<Self> {
         let parameters = preamble.parameters.as_deref().unwrap_or("{}");
         let parameters = parameters.strip_suffix('}')?;
@@ -66,25 +66,25 @@ impl Envelope {
         Some(Self { request, leading_system })
     }
 
-    /// The request it was made of.
+    /// Returns the request it was made from.
     #[must_use]
     pub fn request(&self) -> &Request {
         &self.request
     }
 
-    /// Its wire.
+    /// Returns its wire format.
     #[must_use]
     pub fn wire_format(&self) -> WireFormat {
         self.request.wire_format()
     }
 
-    /// Its own cap on output.
+    /// Returns its own output limit.
     #[must_use]
     pub fn output_cap_tokens(&self) -> Option<u64> {
         self.request.output_cap_tokens()
     }
 
-    /// The system prompt, where it stands outside the list of messages.
+    /// Returns the system prompt if it is outside the list of messages.
     pub(crate) fn system(&self) -> Option<RawJson<'_>> {
         match &self.leading_system {
             Some(system) => Some(RawJson(system.as_str())),
@@ -96,12 +96,12 @@ impl Envelope {
         self.leading_system.is_some()
     }
 
-    /// Whether the client asks the provider to mark the end of the prompt by itself.
+    /// Whether the client asks the provider to mark the end of the prompt automatically.
     pub(crate) fn has_automatic_mark(&self) -> bool {
         self.request.member("cache_control").is_some_and(|value| value.0 != "null")
     }
 
-    /// What it is made of, as far as its size goes.
+    /// Returns the content profile that determines its size.
     fn profile(&self) -> ContentProfile {
         let mut found = ContentProfile::default();
         if let Some(system) = self.system() {
@@ -113,7 +113,7 @@ impl Envelope {
         found
     }
 
-    /// As it is kept in the record.
+    /// Returns it in the form in which it is recorded.
     fn preamble(&self) -> StoredPreamble {
         StoredPreamble {
             system: self.system().map(|system| system.0.to_owned()),
@@ -122,19 +122,19 @@ impl Envelope {
         }
     }
 
-    /// The system prompt as it is sent, marks aside: with a note behind it once something was compacted. Also how many
-    /// blocks at its end are ours.
+    /// Returns the system prompt as it is sent, without marks: with a note at the end once the conversation was compacted. Also returns how
+    /// many blocks at its end are ours.
     pub(crate) fn noted_system(&self, note: SystemNote, cache: CachePolicy) -> (Option<Cow<'_, str>>, usize) {
         let Some(system) = self.system() else { return (None, 0) };
         if note == SystemNote::None {
             return (Some(Cow::Borrowed(system.0)), 0);
         }
-        // A block of its own leaves what was cached before it as it was; elsewhere it goes to the end of the text.
+        // A block of its own leaves the cached text before it unchanged; where blocks are not possible, the note is appended to the text.
         let in_blocks = self.wire_format() == WireFormat::Anthropic
             || matches!(cache, CachePolicy::Marks { layout: MarkLayout::ChatParts, .. });
         let text = RawJson(system.0).as_text();
         let is_text = text.is_some();
-        // A block of white space is refused.
+        // Providers refuse a block of white space.
         let has_words = text.is_some_and(|text| !text.trim().is_empty());
         if in_blocks && has_words {
             let note = compact_json_string(SYSTEM_NOTE);
@@ -151,16 +151,16 @@ impl Envelope {
     }
 }
 
-/// Whether the system prompt tells of a summary.
+/// Whether the system prompt mentions a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SystemNote {
-    /// Nothing was compacted.
+    /// The conversation was not compacted.
     None,
-    /// Something was.
+    /// The conversation was compacted.
     Compacted,
 }
 
-/// What is known of the envelope in use: worked out once, and again only when it changes.
+/// Values computed from the current envelope, recomputed only when it changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CurrentEnvelope {
     envelope: Option<Arc<Envelope>>,
@@ -170,7 +170,7 @@ pub(crate) struct CurrentEnvelope {
 }
 
 impl CurrentEnvelope {
-    /// Brings what is known up to date with the envelope of the next call.
+    /// Updates the values for the envelope of the next call.
     pub(crate) fn update(&mut self, envelope: &Envelope) {
         let known = self.envelope.as_deref();
         let same_text = known.is_some_and(|known| {
@@ -190,17 +190,17 @@ impl CurrentEnvelope {
         self.envelope = Some(Arc::new(envelope.clone()));
     }
 
-    /// The envelope itself.
+    /// Returns the envelope.
     pub(crate) fn envelope(&self) -> Option<&Arc<Envelope>> {
         self.envelope.as_ref()
     }
 
-    /// What the fixed part is made of.
+    /// Returns the content profile of the fixed part.
     pub(crate) fn profile(&self) -> &ContentProfile {
         &self.profile
     }
 
-    /// The preamble for the record.
+    /// Returns the preamble for the record.
     pub(crate) fn preamble(&self) -> Option<&(StoredPreamble, PreambleId)> {
         self.preamble.as_ref()
     }

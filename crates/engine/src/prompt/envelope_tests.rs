@@ -1,4 +1,4 @@
-//! What stands around the messages, with and without a note about a summary.
+//! Tests of the parts around the messages, with and without a note about a summary.
 
 use throughline_compaction::SYSTEM_NOTE;
 use throughline_provider::{CachePolicy, CacheSeller, CacheTtl};

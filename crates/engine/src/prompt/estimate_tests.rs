@@ -1,4 +1,4 @@
-//! Sizes from what was measured and what came since.
+//! Tests of sizes computed from a measured prompt and the changes since.
 
 use throughline_tokens::Calibrator;
 
@@ -22,7 +22,7 @@ fn a_measured_prompt_is_the_base_and_only_the_rest_is_estimated() {
     assert_eq!(pending.total_tokens, 15_000 + added);
     let basis = SizeBasis::Measured { last_prompt_tokens: 15_000, added_tokens: added };
     assert_eq!(pending.basis, basis);
-    // Nothing new: exactly what was measured. Fewer tools: less.
+    // Without changes: exactly the measured size. With fewer tools: less.
     assert_eq!(estimator.pending(2_000, 8_000, 12).total_tokens, 15_000);
     assert!(estimator.pending(1_000, 8_000, 12).total_tokens < 15_000);
 }
@@ -38,7 +38,7 @@ fn each_prompt_teaches_what_its_additions_weigh() {
     }
     let factor = estimator.calibrator().factor();
     assert!((1.4..1.6).contains(&factor), "{factor}");
-    // After a compaction the estimate stands alone, corrected.
+    // After a compaction, the corrected estimate is used alone.
     estimator.forget_prompt();
     let pending = estimator.pending(2_000, 8_000, 5);
     assert_eq!(pending.basis, SizeBasis::Estimated);
@@ -56,7 +56,7 @@ fn a_prompt_that_shrank_teaches_nothing() {
 #[test]
 fn count_far_below_the_estimate_is_not_taken_for_the_prompt() {
     let mut estimator = Estimator::default();
-    // A server that counts only what its cache did not hold: everything is estimated, or from the last good count.
+    // A server that counts only what its cache did not hold: everything is estimated, or from the last usable count.
     assert_eq!(estimator.measured(40, 10_000), None);
     assert_eq!(estimator.pending(2_000, 8_000, 12).basis, SizeBasis::Estimated);
     estimator.measured(10_000, 10_000);

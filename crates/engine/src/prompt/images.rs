@@ -13,14 +13,14 @@ use crate::compressor::adapter::change_name;
 use crate::context_engine::outcome::{CompactedView, CompressReport, NewItem};
 use crate::prompt::view::LiveView;
 
-/// Messages with labels in place of old pictures.
+/// Returns the messages with labels in place of old images.
 fn renditions(view: &LiveView) -> HashMap<usize, Rendition> {
     let messages = view.messages();
     if !messages.iter().any(|message| message.has_image()) {
         return HashMap::new();
     }
     let groups = Groups::of(messages);
-    // The last group is what the model is about to answer to.
+    // The last group is the one that the model is about to answer.
     let end = groups.as_slice().last().map_or(0, |group| group.start);
     let plan = Plan {
         head: 0..end,
@@ -39,7 +39,7 @@ fn renditions(view: &LiveView) -> HashMap<usize, Rendition> {
     renditions.into_iter().filter(|(index, _)| has_image(index)).collect()
 }
 
-/// Bytes that labels in place of old pictures would save.
+/// Returns the bytes saved by replacing old images with labels.
 pub(crate) fn old_image_bytes(view: &LiveView) -> u64 {
     let saved = |(index, rendition): (usize, Rendition)| {
         let before = view.messages().get(index).map_or(0, |message| message.json().len());
@@ -48,7 +48,7 @@ pub(crate) fn old_image_bytes(view: &LiveView) -> u64 {
     renditions(view).into_iter().map(saved).sum()
 }
 
-/// The view with labels in place of old pictures, and no summary.
+/// Returns the view with labels in place of old images, and without a new summary.
 pub(crate) fn without_old_images(view: &LiveView, prompt_tokens: u64) -> CompactedView {
     let mut renditions = renditions(view);
     let item = |item: usize| match renditions.remove(&item) {

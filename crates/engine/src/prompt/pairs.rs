@@ -16,19 +16,19 @@ use throughline_transcript::{
     tool_result_stub,
 };
 
-/// What stands before the words of a result that answers no call.
+/// Precedes the text of a result that answers no call.
 const STRAY_RESULT: &str = "[The result of a tool call that was over already]";
 
-/// A call that waits for its result.
+/// A call without a result so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenCall {
     pub(crate) id: String,
-    /// The type of the item that makes it, on the wire where calls are items.
+    /// The type of the call's item, in wire formats where calls are items.
     item_type: Option<String>,
 }
 
-/// Calls of the last answer that nothing has answered yet, in their order. None once somebody else has spoken. On the
-/// Responses wire an answer is as many items as it likes, elsewhere it is one message.
+/// Returns the unanswered calls of the last answer, in order. Empty once another message follows. In the Responses format an answer
+/// consists of any number of items, in the others of one message.
 pub(crate) fn open_calls(wire_format: WireFormat, messages: &[Message]) -> Vec<OpenCall> {
     let mut answered: HashSet<String> = HashSet::new();
     let mut open = Vec::new();
@@ -58,8 +58,8 @@ pub(crate) fn open_calls(wire_format: WireFormat, messages: &[Message]) -> Vec<O
     open
 }
 
-/// What is shown in place of new messages with results that answer no call: the words of the result. `open` are the calls
-/// that wait when they come.
+/// Returns replacements for new messages with results that answer no call: the text of the result. `open` are the calls that are unanswered
+/// before them.
 pub(crate) fn as_words(wire_format: WireFormat, open: &[OpenCall], said: &[&Message]) -> Vec<Option<String>> {
     let mut open: Vec<String> = open.iter().map(|call| call.id.clone()).collect();
     let mut shown = Vec::with_capacity(said.len());
@@ -84,7 +84,7 @@ pub(crate) fn as_words(wire_format: WireFormat, open: &[OpenCall], said: &[&Mess
 
 /// A result that answers no call.
 struct StrayResult<'a> {
-    /// Where in the message it names its call.
+    /// The position in the message where it names its call.
     at: usize,
     text: Cow<'a, str>,
 }
@@ -99,7 +99,7 @@ fn words_of(wire_format: WireFormat, message: &Message, strays: &[StrayResult<'_
         let start = (block.0.as_ptr() as usize).wrapping_sub(json.as_ptr() as usize);
         strays.iter().any(|stray| (start..start + block.0.len()).contains(&stray.at))
     };
-    // Results that answer a call have to come first.
+    // Results that answer a call must come first.
     let kept = RawJson(message.raw(span)).elements().filter(|block| !is_stray(block));
     let mut blocks: Vec<Cow<'_, str>> = kept.map(|block| Cow::Borrowed(block.0)).collect();
     blocks.extend(strays.iter().map(|stray| {
@@ -109,21 +109,21 @@ fn words_of(wire_format: WireFormat, message: &Message, strays: &[StrayResult<'_
     Some(format!("{before}[{}]{after}", blocks.join(",")))
 }
 
-/// Messages that are about to be said, and what stands in for results among them.
+/// Stubs to insert into new messages.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Stubs {
-    /// New messages of ours, ...
+    /// New messages with stubs, ...
     pub(crate) messages: Vec<Message>,
-    /// ... which go before this one of those to be said.
+    /// ... to insert before this one of the new messages.
     pub(crate) before: usize,
-    /// The same as blocks inside that message, on the wire where all results of an answer are in one.
+    /// The same as blocks to insert into that message, in the wire format where all results of an answer are in one message.
     pub(crate) inside: Option<String>,
 }
 
-/// What has to stand in for results when `said` follows calls that are open. `None` when all are answered.
+/// Returns the stubs needed if `said` follows the open calls. `None` if all calls are answered.
 pub(crate) fn stubs(wire_format: WireFormat, mut open: Vec<OpenCall>, said: &[&Message]) -> Option<Stubs> {
     let answers = said.iter().take_while(|message| message.has_results()).count();
-    // Results that come late come all the same.
+    // Results that follow later still answer their calls.
     for message in said {
         let ids: Vec<String> = message.answered().map(|id| message.str(id).into_owned()).collect();
         open.retain(|call| !ids.contains(&call.id));
@@ -150,7 +150,7 @@ pub(crate) fn stubs(wire_format: WireFormat, mut open: Vec<OpenCall>, said: &[&M
     }
 }
 
-/// A stub, in the form the wire wants; `None` where no text can stand in for what is missing.
+/// Returns a stub in the wire format; `None` if text cannot replace the missing result.
 fn stub(wire_format: WireFormat, call: &OpenCall) -> Option<String> {
     match call.item_type.as_deref() {
         Some("computer_call") => None,

@@ -1,4 +1,4 @@
-//! Which calls are open, and what stands in for their results.
+//! Tests of which calls are open, and of their stubs.
 
 use throughline_testkit::from_picture;
 use throughline_transcript::{
@@ -11,7 +11,7 @@ fn user(wire_format: WireFormat, text: &str) -> Message {
     decode_message_text(text_message(wire_format, Role::User, text)).unwrap()
 }
 
-/// A conversation that ends with two calls, and the results of both.
+/// A conversation that ends with two calls, and their results.
 fn two_calls(wire_format: WireFormat) -> (Vec<Message>, Vec<Message>) {
     let all = from_picture(wire_format, "uA2TTa").messages();
     let end = all.iter().position(Message::has_results).unwrap();
@@ -19,7 +19,7 @@ fn two_calls(wire_format: WireFormat) -> (Vec<Message>, Vec<Message>) {
     (all[..end].to_vec(), results)
 }
 
-/// The list with what was said, stubs in their places.
+/// Returns the list with the new messages and stubs inserted.
 fn sent(wire_format: WireFormat, before: &[Message], said: &[Message]) -> (Vec<Message>, Option<Stubs>) {
     let refs: Vec<&Message> = said.iter().collect();
     let made = stubs(wire_format, open_calls(wire_format, before), &refs);
@@ -48,7 +48,7 @@ fn a_conversation_that_goes_on_is_taken_by_every_wire() {
         ] {
             let (mut all, made) = sent(wire_format, &before, &said);
             assert_eq!(made.is_some(), expected, "{wire_format}: {what}");
-            // Were it to go on, nothing would be missing.
+            // If the conversation continued, nothing would be missing.
             all.push(user(wire_format, "Go on."));
             assert_eq!(violations(wire_format, &all, &Groups::of(&all)), [], "{wire_format}: {what}");
         }
@@ -60,7 +60,7 @@ fn half_of_the_results_are_made_whole() {
     for wire_format in WireFormat::ALL {
         let (before, mut results) = two_calls(wire_format);
         if wire_format == WireFormat::Anthropic {
-            // One message holds both: one of them is taken out.
+            // One message contains both results: remove one of them.
             let json = results[0].json();
             let block =
                 throughline_transcript::RawJson(json).get("content").unwrap().elements().next().unwrap().0;
@@ -119,7 +119,7 @@ fn a_result_that_nobody_waits_for_is_shown_as_words() {
     for wire_format in WireFormat::ALL {
         let (before, results) = two_calls(wire_format);
         let all = [before.clone(), results.clone(), vec![user(wire_format, "Thanks.")]].concat();
-        // The same results once more, after somebody spoke.
+        // The same results again, after another message.
         let refs: Vec<&Message> = results.iter().collect();
         let shown = as_words(wire_format, &open_calls(wire_format, &all), &refs);
         let shown: Vec<Message> =
@@ -128,7 +128,7 @@ fn a_result_that_nobody_waits_for_is_shown_as_words() {
         assert!(shown.iter().any(|message| message.text().contains(STRAY_RESULT)), "{wire_format}");
         let view = [all, shown].concat();
         assert_eq!(violations(wire_format, &view, &Groups::of(&view)), [], "{wire_format}");
-        // Where they are waited for they stay as they are.
+        // Results that answer open calls are unchanged.
         let shown = as_words(wire_format, &open_calls(wire_format, &before), &refs);
         assert!(shown.iter().all(Option::is_none), "{wire_format}");
     }

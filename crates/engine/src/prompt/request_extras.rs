@@ -2,14 +2,14 @@
 
 use throughline_provider::HoldBack;
 
-/// What goes along with a request without being part of it.
+/// Parts of an HTTP request besides its body.
 #[derive(Clone, Debug)]
 pub struct RequestExtras {
     /// Headers, sent after the endpoint's and in this order.
     pub headers: Vec<(String, String)>,
-    /// What stands behind the question mark of the address.
+    /// The query string of the address.
     pub query: Option<String>,
-    /// How long the beginning of a stream is held back.
+    /// How long the beginning of a stream is withheld.
     pub hold_back: HoldBack,
 }
 

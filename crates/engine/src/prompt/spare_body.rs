@@ -5,19 +5,19 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 
-/// As many are kept as are written at the same time, more or less.
+/// About as many bodies as are written at the same time.
 const MOST_SPARE: usize = 4;
-/// One that grew larger is rare, and would be kept for nothing.
+/// Larger bodies are rare, so their memory is not kept.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
-/// An empty buffer, with room where there is a spare one.
+/// Returns an empty buffer, with the memory of an earlier body if one is available.
 pub(crate) fn spare_body() -> Vec<u8> {
     SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
 }
 
-/// A body that is written, and whose memory is kept when nobody needs it any more.
+/// Converts a written body to [`Bytes`] whose memory is reused after the last reference is dropped.
 pub(crate) fn written_body(body: Vec<u8>) -> Bytes {
     Bytes::from_owner(SpareBody(body))
 }

@@ -19,17 +19,17 @@ use throughline_wire::Request;
 
 use crate::context_engine::tool::ToolSchema;
 
-/// The tool that brings others back.
+/// The name of the tool that loads deferred tools.
 pub(crate) const FIND_TOOLS: &str = "find_tools";
-/// How a definition is marked that is not part of the prompt.
+/// The member that marks a definition as not part of the prompt.
 const DEFERRED: &str = "defer_loading";
-/// Tools that one question by words brings back at most.
+/// The limit of tools loaded by one search.
 const MOST_FOUND: usize = 5;
-/// Kinds of tools that clients have for the same thing as [`FIND_TOOLS`].
+/// The types of tools with which clients do the same as [`FIND_TOOLS`].
 const SEARCH_KINDS: [&str; 2] = ["tool_search", "namespace"];
 
-/// Tools that never leave, by program: those that read, edit and run commands. Programs that are not listed keep the tools
-/// of all that are.
+/// Tools that are never deferred, by program: those that read, edit and run commands. Programs that are not listed keep the tools of all
+/// that are.
 const ESSENTIAL: [(&str, &[&str]); 8] = [
     (
         "claude-code",
@@ -87,7 +87,7 @@ pub(crate) struct ListedTool {
     pub(crate) name: String,
     /// The definition as the client wrote it.
     pub(crate) json: String,
-    /// Whether it may leave.
+    /// Whether it may be deferred.
     pub(crate) may_leave: bool,
 }
 
@@ -99,12 +99,12 @@ pub(crate) struct ToolList {
 }
 
 impl ToolList {
-    /// The tools of a request of this program; `own` are tools of ours. `None` where none may leave: there are none, the
-    /// client brings tools back itself, or has a tool of the same name.
+    /// Returns the tools of a request of this program; `own` are tools of Throughline. `None` if none may be deferred: there are none, the
+    /// client loads tools itself, or has a tool named like ours.
     pub(crate) fn of(request: &Request, program: &str, own: &[String]) -> Option<Self> {
         let wire_format = request.wire_format();
         let choice = request.member("tool_choice");
-        // A list of tools that are allowed has to name tools that are there.
+        // A list of allowed tools may only name tools in the list.
         if choice.is_some_and(|choice| choice.get("tools").is_some()) {
             return None;
         }
@@ -143,7 +143,7 @@ impl ToolList {
         (!tools.is_empty()).then_some(Self { wire_format, tools })
     }
 
-    /// The `tools` member without those that left, and with the tool that brings them back.
+    /// Returns the `tools` member without the deferred tools, and with the tool that loads them.
     pub(crate) fn without(&self, left: &BTreeSet<String>, deferral: ToolDeferral) -> String {
         let mut listed: Vec<String> = Vec::with_capacity(self.tools.len() + 1);
         for tool in &self.tools {
@@ -158,13 +158,13 @@ impl ToolList {
         format!("[{}]", listed.join(","))
     }
 
-    /// Which tools had left a list that was sent, if it was made of these; `None` otherwise.
+    /// Returns which tools were deferred in a sent list, if it was made from these tools; `None` otherwise.
     pub(crate) fn left_in(&self, sent: &str, deferral: ToolDeferral) -> Option<BTreeSet<String>> {
         let left = self.missing_in(sent)?;
         (self.without(&left, deferral) == sent).then_some(left)
     }
 
-    /// Which tools are missing in a list that was sent, if others can be brought back there; it may have tools of ours.
+    /// Returns which tools are missing in a sent list, if it has the tool that loads them. The list may include our tools.
     pub(crate) fn missing_in(&self, sent: &str) -> Option<BTreeSet<String>> {
         let is_there = |tool: &RawJson<'_>| tool.get(DEFERRED).is_none();
         let there: BTreeSet<String> = RawJson(sent).elements().filter(is_there).filter_map(name_of).collect();
@@ -175,13 +175,13 @@ impl ToolList {
         Some(names.filter(|name| !there.contains(*name)).cloned().collect())
     }
 
-    /// Those that left the prompt, for lookups by name.
+    /// Returns the deferred tools, for lookups by name.
     pub(crate) fn only(&self, left: &BTreeSet<String>) -> Vec<ListedTool> {
         self.tools.iter().filter(|tool| left.contains(&tool.name)).cloned().collect()
     }
 }
 
-/// The names a question brings back: those it names, else those its words fit best.
+/// Returns the names of the tools that a search loads: those it names, or else those that match its words best.
 pub(crate) fn found(left: &[ListedTool], arguments: &Value) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let named = arguments.get("names").and_then(Value::as_array).into_iter().flatten();
@@ -198,7 +198,7 @@ pub(crate) fn found(left: &[ListedTool], arguments: &Value) -> Vec<String> {
         words.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1).collect();
     let score = |tool: &ListedTool| {
         let (name, text) = (tool.name.to_lowercase(), tool.json.to_lowercase());
-        // A word of the name says what the tool is, one of its description what it has to do with.
+        // A word in the name counts more than one in the description.
         words.iter().map(|word| 3 * usize::from(name.contains(word)) + usize::from(text.contains(word))).sum()
     };
     let mut scored: Vec<(usize, &ListedTool)> = left.iter().map(|tool| (score(tool), tool)).collect();
@@ -207,13 +207,13 @@ pub(crate) fn found(left: &[ListedTool], arguments: &Value) -> Vec<String> {
     scored.into_iter().take(MOST_FOUND).map(|(_, tool)| tool.name.clone()).collect()
 }
 
-/// The name of a definition.
+/// Returns the name of a definition.
 pub(crate) fn name_of(tool: RawJson<'_>) -> Option<String> {
     let name = tool.get("name").or_else(|| tool.get("function")?.get("name"))?;
     Some(name.as_text()?.into_owned())
 }
 
-/// The definitions of a list that are part of the prompt: where some left it, those are loaded by reference later.
+/// Returns the definitions of a list that are part of the prompt, without the deferred ones.
 pub(crate) fn in_prompt(tools: &str) -> Cow<'_, str> {
     let is_find = |tool: RawJson<'_>| name_of(tool).is_some_and(|name| name == FIND_TOOLS);
     if !tools.contains(DEFERRED) || !RawJson(tools).elements().any(is_find) {
@@ -223,14 +223,14 @@ pub(crate) fn in_prompt(tools: &str) -> Cow<'_, str> {
     Cow::Owned(format!("[{}]", there.map(|tool| tool.0).collect::<Vec<_>>().join(",")))
 }
 
-/// A definition that is not part of the prompt until it is referred to.
+/// Returns a definition marked as deferred: not part of the prompt until a reference to it.
 fn deferred(json: &str) -> Option<String> {
     let inside = json.strip_suffix('}')?.trim_end();
     let comma = if inside.ends_with('{') { "" } else { "," };
     Some(format!("{inside}{comma}\"{DEFERRED}\":true}}"))
 }
 
-/// The tool that brings others back, with the catalogue of those. Names with the same beginning stand together.
+/// Returns the tool that loads deferred tools, with their catalogue. Names with the same prefix are grouped.
 fn find_tools(left: &BTreeSet<String>) -> ToolSchema {
     let mut catalogue = String::new();
     let mut group = "";

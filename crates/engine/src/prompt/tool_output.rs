@@ -14,42 +14,42 @@ use throughline_store::{ArtifactId, CallNames, NewArtifact};
 use throughline_tokens::ToolBudgets;
 use throughline_transcript::{Message, Part, Role, Span, compact_json_string, counted};
 
-/// Of a preview, so much shows the end: commands say there how they ended.
+/// Percentage of a preview that shows the end, where commands report how they ended.
 const END_PERCENT: usize = 33;
-/// Digits of an artifact's name that the model is given; enough to name one.
+/// Digits of an artifact's name that the model is given; enough to be unique.
 const NAME_DIGITS: usize = 16;
-/// Shorter results are not shortened. A text keeps at most three quarters, so at least 1,000 bytes, about 300 tokens, are
-/// saved: written once at 1.25 and read by some 20 calls at 0.1, that is a thousand tokens at the plain price. Reading the
-/// whole text again costs a call over a prompt of about 50,000 tokens, 5,000 at the plain price. So shortening pays as long
-/// as no more than one in five results is read again, and for longer ones sooner.
+/// Shorter results are not shortened. A text keeps at most three quarters, so at least 1,000 bytes, about 300 tokens, are saved: written
+/// once at 1.25 and read by some 20 calls at 0.1, that is a thousand tokens at the uncached price. Reading the whole text again costs a
+/// call over a prompt of about 50,000 tokens, 5,000 at the uncached price. So shortening pays as long as no more than one in five results
+/// is read again; for longer results, even more may be.
 const SHORTENED_FROM_BYTES: usize = 4_000;
-/// What stands around what is left of a result.
+/// The tag around the excerpt of a result.
 const TAG: &str = "persisted-output";
-/// The place of the artifact's name in the words about how to read it.
+/// The placeholder for the artifact's name in the instructions for reading it.
 const ARTIFACT: &str = "{artifact}";
-/// Where nothing can read it.
+/// The instruction if no tool can read artifacts.
 const NO_RECALL: &str = "If more of it is needed, call the tool again for a narrower part.";
 
-/// What becomes of long results.
+/// What happens to long results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongResults {
-    /// They are set aside, and the model is shown how they begin and end.
+    /// They are stored as artifacts, and the model is shown their beginning and end.
     Store,
-    /// They are sent unchanged: for agents without a tool to read what was set aside.
+    /// They are sent unchanged: for agents without a tool to read artifacts.
     LeftAlone,
 }
 
-/// What is done about long results, beside their limits.
+/// Settings for long results, besides their limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolOutputPolicy {
-    /// What becomes of them.
+    /// What happens to long results.
     pub long_results: LongResults,
-    /// Tools whose single results may have any length: they were asked for a piece of a known size.
+    /// Tools without a limit for single results, because they return a piece of requested size.
     pub exempt: Vec<String>,
-    /// Tools that look something up in the record, in answers that fit. What they return is never set aside: the model would
-    /// read it again with the same tools.
+    /// Tools that search the record and limit their own answers. Their results are never stored as artifacts: the model would read them
+    /// again with the same tools.
     pub lookups: Vec<String>,
-    /// How the model can read what was set aside, in words for the model; `{artifact}` in them becomes its name.
+    /// Instructions for the model for reading an artifact; `{artifact}` is replaced by its name.
     pub recall: Option<String>,
 }
 
@@ -64,31 +64,31 @@ impl Default for ToolOutputPolicy {
     }
 }
 
-/// A result that was set aside.
+/// A result stored as an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredOutput {
-    /// The tool it came from, where that is known.
+    /// The tool it came from, if known.
     pub tool: Option<String>,
-    /// All of it.
+    /// The whole text.
     pub text: String,
-    /// Its name.
+    /// The id of the artifact.
     pub artifact: ArtifactId,
-    /// Its length.
+    /// Its length in characters.
     pub chars: u64,
-    /// What is left of it in the view.
+    /// The number of characters shown in the view.
     pub shown_chars: u64,
 }
 
-/// What became of one message.
+/// The outcome for one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FittedResult {
-    /// What the model is shown, where that is not the message itself.
+    /// The message shown to the model; `None` if unchanged.
     pub json: Option<String>,
-    /// What was set aside for it.
+    /// The artifacts stored for it.
     pub set_aside: Vec<StoredOutput>,
 }
 
-/// Limits in characters, and what they do not hold for.
+/// Shortens results to limits in characters.
 #[derive(Clone, Copy, Debug)]
 pub struct ResultFitter<'a> {
     pub(crate) result_chars: usize,
@@ -98,7 +98,7 @@ pub struct ResultFitter<'a> {
     pub(crate) shortening: Shortening,
 }
 
-/// Whether results are shortened by what kind of content they are.
+/// Whether results are shortened by their kind of content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shortening {
     /// They are not.
@@ -109,7 +109,7 @@ pub enum Shortening {
 }
 
 impl<'a> ResultFitter<'a> {
-    /// The limits in force for a model.
+    /// Creates a fitter with the limits for a model.
     #[must_use]
     pub fn new(budgets: &ToolBudgets, policy: &'a ToolOutputPolicy) -> Self {
         let chars = |effective: u64| usize::try_from(effective).unwrap_or(usize::MAX);
@@ -122,13 +122,13 @@ impl<'a> ResultFitter<'a> {
         }
     }
 
-    /// The same limits for results that are shortened, or not.
+    /// Returns the fitter with shortening by content on or off.
     #[must_use]
     pub fn shortening(self, shortening: Shortening) -> Self {
         Self { shortening, ..self }
     }
 
-    /// Fits messages that are new, in their order; `names` knows the calls before them. `None` when all stay as they are.
+    /// Shortens the results in new messages, given in order; `names` has the names of earlier calls. `None` if nothing changes.
     #[must_use]
     pub fn fit(&self, messages: &[&Message], names: &mut CallNames) -> Option<Vec<FittedResult>> {
         if self.policy.long_results == LongResults::LeftAlone && self.shortening == Shortening::Off {
@@ -160,7 +160,7 @@ impl<'a> ResultFitter<'a> {
         if self.policy.long_results == LongResults::LeftAlone {
             return;
         }
-        // Characters are never more than bytes: the usual step is done here.
+        // There are never more characters than bytes, so most steps end here.
         let bytes: usize = step.iter().map(|result| result.raw_bytes).sum();
         if bytes <= self.step_chars && step.iter().all(|result| result.raw_bytes <= self.result_chars) {
             return;
@@ -178,7 +178,7 @@ impl<'a> ResultFitter<'a> {
                 rest.push(read);
             }
         }
-        // The longest first; of equal ones the earlier.
+        // Longest first; of equal ones, the earlier first.
         rest.sort_by_key(|read| std::cmp::Reverse(read.chars));
         for read in rest {
             if shown_chars <= self.step_chars {
@@ -189,7 +189,7 @@ impl<'a> ResultFitter<'a> {
         }
     }
 
-    /// Shortens the results of a step by what kind of content they are. Those that stay come back.
+    /// Shortens the results of a step by their kind of content. Returns the results that are unchanged.
     fn shortened<'m>(
         &self,
         step: Vec<ResultLocation<'m>>,
@@ -237,7 +237,7 @@ impl<'a> ResultFitter<'a> {
         result.tool.as_ref().is_some_and(|tool| self.policy.exempt.contains(tool))
     }
 
-    /// Sets a result aside, if that makes it shorter. Returns how many characters are shown.
+    /// Stores a result as an artifact if that makes it shorter. Returns how many characters are shown.
     fn set_aside(&self, read: ParsedResult<'_>, all: &mut [Vec<TrimmedOutput>]) -> usize {
         if !read.result.is_plain_text {
             return read.chars;
@@ -261,8 +261,7 @@ impl<'a> ResultFitter<'a> {
         shown_chars
     }
 
-    /// What the model is shown in place of a result: how large it is, where it is, how to read pieces of it, and how it
-    /// begins and ends.
+    /// Returns the text shown in place of a result: its size, the artifact, how to read it, its beginning and its end.
     fn shown(&self, read: &ParsedResult<'_>, artifact: &ArtifactId) -> String {
         let text = &*read.text;
         let name = artifact.as_str().get(..NAME_DIGITS).unwrap_or(artifact.as_str());
@@ -287,7 +286,7 @@ impl<'a> ResultFitter<'a> {
     }
 }
 
-/// Output that holds the closing tag does not end the block.
+/// Escapes the closing tag in output, so that it does not end the block.
 fn unclosed(text: &str) -> Cow<'_, str> {
     if text.contains("</") {
         Cow::Owned(text.replace(&format!("</{TAG}"), &format!("< /{TAG}")))
@@ -296,26 +295,26 @@ fn unclosed(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A size as people say it.
+/// Formats a size for people.
 fn size_words(bytes: usize) -> String {
     let kilobytes = bytes as f64 / 1_024.0;
     if kilobytes < 1_024.0 { format!("{kilobytes:.1} KB") } else { format!("{:.1} MB", kilobytes / 1_024.0) }
 }
 
-/// A tool result where it stands.
+/// A tool result and its position.
 struct ResultLocation<'m> {
-    /// Which of the messages.
+    /// The index of its message.
     message: usize,
     of: &'m Message,
     content: &'m [Part],
     value: Span,
     raw_bytes: usize,
     tool: Option<String>,
-    /// Whether it is text and nothing else.
+    /// Whether it is only text.
     is_plain_text: bool,
 }
 
-/// A result that has been read.
+/// A parsed tool result.
 struct ParsedResult<'m> {
     result: ResultLocation<'m>,
     text: Cow<'m, str>,
@@ -370,7 +369,7 @@ fn fitted(message: &Message, mut asides: Vec<TrimmedOutput>) -> FittedResult {
     FittedResult { json: Some(out), set_aside: asides.into_iter().map(|aside| aside.kept).collect() }
 }
 
-/// The first characters, up to the end of a line if one ends in their second half.
+/// Returns the first `chars` characters, cut at the last line end in their second half if there is one.
 fn beginning(text: &str, chars: usize) -> &str {
     let end = text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
     let all = text.get(..end).unwrap_or_default();
@@ -380,7 +379,7 @@ fn beginning(text: &str, chars: usize) -> &str {
     }
 }
 
-/// The last characters, from the beginning of a line if one begins in their first half.
+/// Returns the last `chars` characters, from the first line start in their first half if there is one.
 fn ending(text: &str, chars: usize) -> &str {
     let start = match chars.checked_sub(1) {
         None => text.len(),

@@ -1,4 +1,4 @@
-//! Which results are set aside, and what is left of them.
+//! Tests of which results become artifacts, and of their excerpts.
 
 use throughline_store::{ArtifactId, CallNames};
 use throughline_tokens::ToolBudgets;
@@ -37,7 +37,7 @@ fn fit(messages: &[Message], result: u64, step: u64, preview: u64) -> Option<Vec
     ResultFitter::new(&budgets, &policy).fit(&all, &mut CallNames::default())
 }
 
-/// What the model is shown of the only result of a message.
+/// Returns the text shown for the only result of a message.
 fn shown(fitted: &FittedResult) -> String {
     let message = decode_message_text(fitted.json.clone().unwrap()).unwrap();
     let throughline_transcript::Part::ToolResult { content, .. } = &message.parts()[0] else { panic!() };
@@ -73,7 +73,7 @@ fn a_long_result_shows_how_it_begins_and_ends() {
         let [aside] = fitted[1].set_aside.as_slice() else { panic!("{wire_format}") };
         assert_eq!((aside.text.as_str(), aside.tool.as_deref()), (text.as_str(), Some("terminal")));
         assert_eq!(aside.artifact, name);
-        // The wire takes it as it took the result.
+        // The excerpt is valid in the wire format, as the result was.
         let view = vec![messages[0].clone(), decode_message_text(fitted[1].json.clone().unwrap()).unwrap()];
         let groups = throughline_transcript::Groups::of(&view);
         assert_eq!(
@@ -174,7 +174,7 @@ fn pictures_are_not_touched() {
 
 #[test]
 fn what_would_not_become_shorter_stays() {
-    // Forty results of no great length: setting them aside would only add words.
+    // Forty results of moderate length: storing them as artifacts would only add text.
     let wire_format = WireFormat::Anthropic;
     let mut messages: Vec<Message> =
         (0..40).map(|number| call(wire_format, &format!("c{number}"), "terminal")).collect();

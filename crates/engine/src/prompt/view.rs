@@ -16,33 +16,33 @@ use crate::context_engine::outcome::NewItem;
 use crate::prompt::envelope::SystemNote;
 use crate::prompt::wire_form::{WireForm, WireForms};
 
-/// Where an item of a view is in the record.
+/// The location of a view's item in the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RecordLocation {
     /// A message.
     Message {
         /// The session it was appended to.
         session: SessionId,
-        /// Its place.
+        /// Its position.
         seq: u64,
-        /// What was changed about it; empty when it is shown as it is.
+        /// The changes to it; empty if it is shown unchanged.
         changes: Vec<String>,
     },
     /// A summary.
     Summary(SummaryId),
-    /// A message of ours.
+    /// A message that Throughline inserted, with its role.
     Synthetic(String),
 }
 
-/// One item of a view, read.
+/// A parsed item of a view.
 #[derive(Clone, Debug)]
 pub(crate) struct LiveItem {
     pub(crate) place: RecordLocation,
-    /// What it is made of.
+    /// Its content profile.
     pub(crate) profile: ContentProfile,
 }
 
-/// What a model is shown, item by item.
+/// The messages that a model is shown, item by item.
 #[derive(Clone, Debug)]
 pub(crate) struct LiveView {
     session: Session,
@@ -57,7 +57,7 @@ pub(crate) struct LiveView {
 }
 
 impl LiveView {
-    /// An empty view.
+    /// Creates an empty view.
     pub(crate) fn new(session: Session, token_model: TokenModel, cache: CachePolicy) -> Self {
         Self {
             session,
@@ -72,7 +72,7 @@ impl LiveView {
         }
     }
 
-    /// The view as the record has it; `summaries` are those that stand in it.
+    /// Builds a view from the record; `summaries` are those that occur in it.
     pub(crate) fn load(
         session: Session,
         shown: Vec<ViewMessage>,
@@ -111,12 +111,12 @@ impl LiveView {
         self.items.len()
     }
 
-    /// Estimated tokens of all messages.
+    /// Returns the estimated tokens of all messages.
     pub(crate) fn estimated_tokens(&self) -> u64 {
         self.estimated_tokens
     }
 
-    /// Items before a place of the session.
+    /// Returns the number of items before a position of the session.
     pub(crate) fn items_before(&self, to_seq: u64) -> usize {
         let is_later = |item: &LiveItem| {
             matches!(&item.place, RecordLocation::Message { session, seq, .. }
@@ -125,32 +125,32 @@ impl LiveView {
         self.items.iter().position(is_later).unwrap_or(self.items.len())
     }
 
-    /// The messages as they are sent.
+    /// Returns the messages as they are sent.
     pub(crate) fn forms(&self) -> &WireForms {
         &self.forms
     }
 
-    /// Whether the system prompt has to tell of a summary.
+    /// Returns whether the system prompt has to mention a summary.
     pub(crate) fn note(&self) -> SystemNote {
         if self.summaries.is_empty() { SystemNote::None } else { SystemNote::Compacted }
     }
 
-    /// A summary that stands in the view.
+    /// Returns a summary in the view.
     pub(crate) fn summary(&self, id: SummaryId) -> Option<&Summary> {
         self.summaries.iter().find(|summary| summary.id == id)
     }
 
-    /// Estimates a message.
+    /// Estimates the tokens of a message.
     pub(crate) fn estimate(&self, message: &Message) -> u64 {
         self.estimate_profile(&ContentProfile::of_message(message))
     }
 
-    /// Estimates what is sent beside the messages, with the estimator that the messages are counted with.
+    /// Estimates the tokens of parts other than messages, with the same estimator.
     pub(crate) fn estimate_profile(&self, profile: &ContentProfile) -> u64 {
         self.token_model.estimate_content(profile)
     }
 
-    /// Adds an item at the end.
+    /// Appends an item.
     pub(crate) fn push(&mut self, place: RecordLocation, message: Message) {
         let profile = ContentProfile::of_message(&message);
         let form = self.forms.of(&message);
@@ -163,12 +163,12 @@ impl LiveView {
         self.estimated_tokens = self.estimated_tokens.saturating_add(size);
         self.items.push(item);
         self.forms.push(form);
-        // Nobody else holds these unless a summary is being prepared, which keeps the conversation as it was.
+        // These are shared only while a summary is being prepared, which keeps the conversation as it was.
         Arc::make_mut(&mut self.messages).push(message);
         Arc::make_mut(&mut self.sizes).push(size);
     }
 
-    /// Takes the last items back, so that `kept` are left.
+    /// Removes the last items, so that `kept` remain.
     pub(crate) fn truncate(&mut self, kept: usize) {
         let gone: u64 = self.sizes.iter().skip(kept).sum();
         self.estimated_tokens = self.estimated_tokens.saturating_sub(gone);
@@ -178,8 +178,8 @@ impl LiveView {
         Arc::make_mut(&mut self.sizes).truncate(kept);
     }
 
-    /// Replaces everything from an item on: each entry names the item it replaces. What no entry names is no longer
-    /// shown; what is worded as it was is not read again.
+    /// Replaces all items from `from` on. Each entry names the item it replaces; items without an entry are removed, and items with
+    /// unchanged text are not parsed again.
     pub(crate) fn reword(&mut self, from: usize, worded: Vec<(usize, Message)>) {
         let items = self.items.get(from..).unwrap_or_default().to_vec();
         let forms = self.forms.all().get(from..).unwrap_or_default().to_vec();
@@ -200,7 +200,7 @@ impl LiveView {
         }
     }
 
-    /// The places of items that were appended without any, once the record has them.
+    /// Sets the positions of items that were appended before they were recorded.
     pub(crate) fn placed(&mut self, first_item: usize, first_seq: u64) {
         let own = self.session.id.clone();
         for (seq, item) in (first_seq..).zip(self.items.iter_mut().skip(first_item)) {
@@ -211,17 +211,17 @@ impl LiveView {
         }
     }
 
-    /// The view is that of another session, which shows the same.
+    /// Assigns the view to another session with the same content.
     pub(crate) fn set_session(&mut self, session: Session) {
         self.session = session;
     }
 
-    /// The record's word on the session: where its next message goes.
+    /// Sets the position of the session's next message, as the record has it.
     pub(crate) fn set_next_seq(&mut self, next_seq: u64) {
         self.session.next_seq = next_seq;
     }
 
-    /// Another model reads it: sizes are worked out anew from what is known, messages are not read again.
+    /// Switches to another model: sizes are recomputed from the profiles, without parsing messages again.
     pub(crate) fn set_model(&mut self, token_model: TokenModel, cache: CachePolicy) {
         self.token_model = token_model;
         let sizes: Vec<u64> =
@@ -231,8 +231,8 @@ impl LiveView {
         self.forms.set_cache(cache, &self.messages);
     }
 
-    /// The view that a compaction made of this one, in its new session. What is kept is not read again. `None` when an
-    /// item is none.
+    /// Returns the view that a compaction made from this one, in its new session. Unchanged messages are not parsed again. `None` if an
+    /// item is not a valid message.
     pub(crate) fn refolded(
         &self,
         session: Session,
@@ -276,7 +276,7 @@ impl LiveView {
     }
 }
 
-/// A place with further changes noted.
+/// Returns a location with further changes added.
 pub(crate) fn changed(place: &RecordLocation, further: &[String]) -> RecordLocation {
     match place {
         RecordLocation::Message { session, seq, changes } => {

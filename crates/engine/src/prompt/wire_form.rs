@@ -10,18 +10,18 @@ use std::borrow::Cow;
 use throughline_provider::{CacheMarks, CachePolicy, MarkLayout, PieceHash};
 use throughline_transcript::{Message, SharedText};
 
-/// One message as it is sent.
+/// A message as it is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct WireForm {
-    /// The bytes, marks of ours aside.
+    /// The bytes, without our marks.
     pub(crate) json: SharedText,
     /// Their hash.
     pub(crate) hash: PieceHash,
-    /// Marks a client placed on it.
+    /// Number of marks that a client placed on it.
     pub(crate) client_marks: usize,
 }
 
-/// A list of messages as it is sent.
+/// A list of messages as they are sent.
 #[derive(Clone, Debug)]
 pub(crate) struct WireForms {
     cache: CachePolicy,
@@ -31,12 +31,12 @@ pub(crate) struct WireForms {
 }
 
 impl WireForms {
-    /// No messages yet.
+    /// Creates an empty list.
     pub(crate) fn new(cache: CachePolicy) -> Self {
         Self { cache, all: Vec::new(), bytes: 0, client_marks: 0 }
     }
 
-    /// Reads messages.
+    /// Creates the forms of messages.
     pub(crate) fn of_messages(cache: CachePolicy, messages: &[Message]) -> Self {
         let mut forms = Self::new(cache);
         for message in messages {
@@ -46,7 +46,7 @@ impl WireForms {
         forms
     }
 
-    /// How prompts are cached where they are sent.
+    /// Returns how prompts are cached at their destination.
     pub(crate) fn cache(&self) -> CachePolicy {
         self.cache
     }
@@ -55,7 +55,7 @@ impl WireForms {
         &self.all
     }
 
-    /// Bytes of all of them.
+    /// Returns the total size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -65,7 +65,7 @@ impl WireForms {
         self.client_marks > 0
     }
 
-    /// The form of a message.
+    /// Returns the form of a message.
     pub(crate) fn of(&self, message: &Message) -> WireForm {
         let client_marks = CacheMarks::count_in(message.json());
         let json = match self.cache {
@@ -87,7 +87,7 @@ impl WireForms {
         self.all.push(form);
     }
 
-    /// Takes the last ones back, so that `kept` are left.
+    /// Removes the last forms, so that `kept` remain.
     pub(crate) fn truncate(&mut self, kept: usize) {
         for form in self.all.iter().skip(kept) {
             self.bytes = self.bytes.saturating_sub(form.json.len() as u64);
@@ -96,7 +96,7 @@ impl WireForms {
         self.all.truncate(kept);
     }
 
-    /// They are sent to another place from now on.
+    /// Recomputes the forms for another cache policy.
     pub(crate) fn set_cache(&mut self, cache: CachePolicy, messages: &[Message]) {
         if layout_of(self.cache) == layout_of(cache) {
             self.cache = cache;

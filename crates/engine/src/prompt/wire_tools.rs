@@ -6,7 +6,7 @@ use throughline_transcript::WireFormat;
 use crate::context_engine::tool::ToolSchema;
 
 impl ToolSchema {
-    /// The `tools` member of a request.
+    /// Returns the `tools` member of a request.
     #[must_use]
     pub fn list_json(wire_format: WireFormat, schemas: &[ToolSchema]) -> String {
         let tools: Vec<Value> = schemas.iter().map(|schema| tool_json(wire_format, schema)).collect();

@@ -15,23 +15,23 @@ use throughline_transcript::{Message, RECALLED_TAG, WireFormat, compact_json_str
 use super::{IncomingMessage, ManagedSession, record};
 use crate::prompt::view::RecordLocation;
 
-/// The name of a rendition that has such passages.
+/// The name of a rendition with such passages.
 const RECALLED: &str = "recalled";
-/// Passages that are sent along at most.
+/// The limit of passages sent along.
 const MAX_PASSAGES: usize = 3;
-/// Hits that are looked at for them: some are in view still.
+/// Number of hits to examine, some of which may still be in view.
 const LOOKED_AT: usize = 16;
-/// A question has at least so many words that carry meaning: with fewer, anything is "about" it.
+/// The minimum of meaningful words in a question: with fewer, almost anything matches.
 const MIN_WORDS: usize = 3;
-/// A passage holds at least this share of them. `throughline-bench recall` prints how often passages above and below are of use.
+/// The minimum share of these words in a passage. `throughline-bench recall` prints how often passages above and below it are useful.
 const MIN_SHARE: f64 = 0.5;
-/// Longer messages bring what they are about with them, and a search for all of their words finds nothing in particular.
+/// Longer messages contain their own context, and a search for all of their words finds nothing specific.
 const MAX_MESSAGE_BYTES: usize = 4_000;
-/// Nobody waits longer than this for help that was not asked for.
+/// Time limit of the search, because the call waits for it.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 impl ManagedSession {
-    /// Adds passages to the last of some new messages, where a person wrote it and something fits.
+    /// Adds passages to the last of some new messages, if a person wrote it and something matches.
     pub(super) async fn add_recalled(&mut self, messages: &mut [IncomingMessage]) {
         let Some(policy) = self.setup.policy.recall.filter(|_| self.compaction.count > 0) else { return };
         let Some(incoming) = messages.last_mut().filter(|incoming| incoming.rendition.is_none()) else {
@@ -50,7 +50,7 @@ impl ManagedSession {
         };
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         let searching = record::blocking(move || store.search(&owner, &query));
-        // Help that fails is no failure: the tools for recall are still there.
+        // A failed search is ignored: the model still has the recall tools.
         let Ok(Ok(answer)) = tokio::time::timeout(TIME_LIMIT, searching).await else { return };
         let passages = self.chosen(answer.hits, policy.tokens);
         if passages.is_empty() {
@@ -66,7 +66,7 @@ impl ManagedSession {
         }
     }
 
-    /// The passages that fit, as they are shown.
+    /// Returns the passages that fit, as they are shown.
     fn chosen(&self, hits: Vec<Hit>, mut tokens: u64) -> Vec<String> {
         let mut chosen = Vec::new();
         for hit in hits.into_iter().filter(|hit| is_about(hit) && !self.is_in_view(hit)) {
@@ -102,7 +102,7 @@ fn block(passages: &[String]) -> String {
          They may be out of date.\n"
     );
     for passage in passages {
-        // A passage must not end the block it stands in.
+        // A passage must not contain the closing tag of its block.
         out.push_str(&passage.replace(&format!("</{RECALLED_TAG}"), &format!("< /{RECALLED_TAG}")));
         out.push('\n');
     }
@@ -110,7 +110,7 @@ fn block(passages: &[String]) -> String {
     out
 }
 
-/// The JSON of a message with a block before what it says. `None` where it has no content to put it in.
+/// Returns the JSON of a message with a block before its text. `None` if it has no content to add it to.
 fn with_block(wire_format: WireFormat, message: &Message, block: &str) -> Option<String> {
     let (json, span) = (message.json(), message.content_span()?);
     let start = span.start as usize;

@@ -1,4 +1,4 @@
-//! Tests of the block.
+//! Tests of the block of passages.
 
 use throughline_transcript::{SharedText, decode_message};
 

@@ -9,16 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl ManagedSession {
-    /// Whether a summary is on its way while the conversation goes on.
+    /// Whether a summary is being prepared in the background.
     #[must_use]
     pub fn is_preparing(&self) -> bool {
         self.compaction.task.as_ref().is_some_and(|preparing| !preparing.0.is_finished())
     }
 
-    /// Starts preparing before a call is sent: the summary is written while the answer is. Where background requests give
-    /// way there is no such while, and what is begun now would be cancelled by the call itself. And where the client pays for
-    /// the notes, they are asked for once the call is answered: whatever pause came before it, the provider has the whole
-    /// prompt in its cache then, and reading it costs a tenth.
+    /// Starts preparing before a call is sent, so that summary and answer are written at the same time. Not done where foreground requests
+    /// cancel background ones, because the call itself would cancel it; nor where the client pays for the notes. Those are requested after
+    /// the answer, when the provider has the whole prompt in its cache and reading it costs a tenth.
     pub(super) async fn prepare_beside_call(&mut self, tokens: u64) {
         let client_pays = self.setup.engine.summary_wait().is_some();
         if !client_pays && !self.setup.target.upstream.cancels_background() {
@@ -26,7 +25,7 @@ impl ManagedSession {
         }
     }
 
-    /// Starts preparing a summary if the threshold is near and none is on its way. Tells of one that became ready since.
+    /// Starts preparing a summary if the threshold is near and none is in preparation. Reports one that has become ready.
     pub(super) async fn prepare_ahead(&mut self, tokens: u64) {
         if self.is_preparing() {
             return;
@@ -36,7 +35,7 @@ impl ManagedSession {
         if !near_threshold(self.setup.policy.automatic, tokens, threshold_tokens) {
             return;
         }
-        // Begun again at once, it would be cancelled again at once.
+        // If started again immediately, it would be cancelled again.
         if self
             .compaction
             .postponed_at_tokens
@@ -48,7 +47,7 @@ impl ManagedSession {
             return;
         }
         let (engine, snapshot) = (Arc::clone(&self.setup.engine), self.snapshot());
-        // A compaction that does not pay yet is due later; a summary of now would be of no use then.
+        // A compaction that does not pay yet is due later, when a summary prepared now would be outdated.
         let due = engine.compaction_due_at(&snapshot).await;
         let due_at = self.note_engine(due).flatten().unwrap_or(threshold_tokens).max(threshold_tokens);
         if !near_threshold(self.setup.policy.automatic, tokens, due_at) {
@@ -65,15 +64,14 @@ impl ManagedSession {
         self.compaction.task = Some(PreparationTask(task));
     }
 
-    /// Waits until a summary that is being written is ready: for callers that drive the clock of a conversation, whose next
-    /// call follows only when everything due until then is done; and for callers that report it to a person meanwhile. May be
-    /// dropped at any moment.
+    /// Waits until a summary in preparation is ready: for callers that control the clock of a conversation and need all due work done
+    /// before the next call, and for callers that report progress to a person. May be dropped at any moment.
     pub async fn until_prepared(&mut self) {
         self.finish_preparing().await;
     }
 
-    /// Waits so long for a summary that is on its way. One that is not there then goes on behind the conversation, and is
-    /// used with the next compaction.
+    /// Waits at most `wait` for a summary in preparation. One that is not ready then is continued in the background and used in the next
+    /// compaction.
     pub(super) async fn finish_preparing_within(&mut self, wait: Duration) {
         let waited = tokio::time::timeout(wait, self.finish_preparing()).await;
         if waited.is_err() {
@@ -81,9 +79,9 @@ impl ManagedSession {
         }
     }
 
-    /// Waits for a summary that is on its way.
+    /// Waits for a summary in preparation.
     pub(super) async fn finish_preparing(&mut self) {
-        // The preparation goes on if the caller stops waiting.
+        // The preparation continues if the caller stops waiting.
         let Some(preparing) = &mut self.compaction.task else { return };
         let outcome = match tokio::time::timeout(LONGEST_WAIT, &mut preparing.0).await {
             Ok(Ok(Ok(outcome))) => outcome,
@@ -105,7 +103,7 @@ impl ManagedSession {
                 (PreparationProgress::Failed, EngineEvent::PreparationFailed { detail })
             }
         };
-        // The same is not reported with every call.
+        // The same progress is not reported with every call.
         let before = self.compaction.progress.replace(reached);
         if before != Some(reached) {
             if matches!(reached, PreparationProgress::Covered(_)) {

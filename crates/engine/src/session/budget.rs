@@ -8,13 +8,13 @@ use crate::decide::trigger::ModelSwitch;
 use crate::limits::in_force::ModelInForce;
 use crate::prompt::estimate::Estimator;
 
-/// The model's limits and what is known about the size of its prompts.
+/// The model's limits and the known sizes of its prompts.
 pub(super) struct Budget {
     pub(super) model: ModelInForce,
     pub(super) estimator: Estimator,
-    /// Whether a model with a smaller window took over since the last call.
+    /// Whether the model changed to one with a smaller window since the last call.
     pub(super) switch: ModelSwitch,
-    /// Whether the provider refuses a request whose cap on output does not fit beside the prompt.
+    /// Whether the provider refuses a request whose output limit exceeds the space left by the prompt.
     pub(super) checks_caps: bool,
 }
 
@@ -23,13 +23,13 @@ impl Budget {
         Self { model, estimator: Estimator::new(calibrator), switch: ModelSwitch::No, checks_caps: false }
     }
 
-    /// The whole request as it would be sent now.
+    /// Returns the size of the request that would be sent now.
     pub(super) fn pending(&self, prompt: &PromptState) -> PendingRequest {
         let view = &prompt.view;
         self.estimator.pending(prompt.fixed_tokens(), view.estimated_tokens(), view.len())
     }
 
-    /// How full the session is with a prompt of this size.
+    /// Returns the size relative to the limits for a prompt of this size.
     pub(super) fn pressure_at(&self, tokens: u64) -> Pressure {
         Pressure {
             tokens,

@@ -38,7 +38,7 @@ impl ManagedSession {
         if span.is_disabled() {
             return self.call_in_span(input).await;
         }
-        // Boxed, so that calls without diagnostics need no room for the wrapper.
+        // Boxed, so that calls without diagnostics do not carry the wrapper.
         Box::pin(self.call_in_span(input)).instrument(span).await
     }
 
@@ -64,7 +64,7 @@ impl ManagedSession {
             lock.renew(&self.setup, self.prompt.view.session().chain).await?;
         }
         if !self.client_owns_history() {
-            // If the record cannot be read, the call is made all the same. Whether it must be written is decided below.
+            // If the record cannot be read, the call is made anyway. Whether it must be written is decided below.
             let _ = self.refresh().await;
         }
         match recorded {

@@ -10,14 +10,14 @@ use throughline_transcript::Message;
 use super::ManagedSession;
 use crate::prompt::view::RecordLocation;
 
-/// How a client words the end of a view.
+/// A client's own bytes for the end of a view.
 #[derive(Clone, Debug, Default)]
 pub struct ClientBytes {
-    /// The first item it is about; everything from there on is listed.
+    /// The first item concerned; all items from there on are listed.
     pub from: usize,
-    /// Items of the view with the client's words for each. One that the client left out is not listed.
+    /// Items of the view with the client's bytes for each. Items that the client left out are not listed.
     pub worded: Vec<(usize, Message)>,
-    /// Items that the client has taken away from where they stood, to show them anew further on.
+    /// Items that the client removed from their position in order to send them again later.
     pub moved: Vec<usize>,
 }
 
@@ -35,7 +35,7 @@ impl ManagedSession {
         self.prompt.view.items().iter().rposition(|item| !is_message(&item.place)).map_or(0, |last| last + 1)
     }
 
-    /// Takes over the client's words for what it said before, as far as that keeps what was sent.
+    /// Adopts the client's bytes for earlier messages, as far as what was sent stays unchanged.
     pub fn use_client_bytes(&mut self, rewording: ClientBytes) {
         let ClientBytes { from, mut worded, moved } = rewording;
         let from = from.max(self.first_verbatim_item());
@@ -44,7 +44,7 @@ impl ManagedSession {
         let (sent, messages) = (self.prompt.sent_items(), self.prompt.view.messages());
         let mut is_changed = worded.len() != self.prompt.view.len().saturating_sub(from);
         if is_folded && is_changed {
-            // What the client leaves out was sent already; the rest is worded in its place.
+            // Items that the client left out were sent already; the others are replaced in place.
             let mut all: Vec<(usize, Message)> = (from..).zip(messages.iter().skip(from).cloned()).collect();
             for (item, message) in worded {
                 if let Some(known) = all.get_mut(item - from) {

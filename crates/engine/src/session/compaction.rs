@@ -23,7 +23,7 @@ use crate::event::EngineEvent;
 use crate::new_view::{CommitInfo, check, continuation};
 
 impl ManagedSession {
-    /// Makes a compaction, or says why not.
+    /// Runs a compaction, or returns why it was not made.
     pub(super) async fn run_compaction(&mut self, ask: CompactionSpec) -> CompactionResult {
         let trigger = ask.trigger;
         let span = tracing::debug_span!("compaction", session = %self.id(), ?trigger);
@@ -33,7 +33,7 @@ impl ManagedSession {
         };
         self.store_guard().await;
         let waits = matches!(&result, CompactionResult::NoOp { reason: NoOpReason::DoesNotPay, .. });
-        // The same is not reported with every call.
+        // The same result is not reported with every call.
         if !(waits && std::mem::replace(&mut self.compaction.is_waiting_reported, true)) {
             self.emit(event_of(trigger, &result));
         }
@@ -54,7 +54,7 @@ impl ManagedSession {
         }
         self.emit(EngineEvent::CompactionStarted { trigger: ask.trigger });
         if ask.is_particular() {
-            // What is being prepared does not answer this; no caller waits for it.
+            // The summary in preparation does not fit this request, and no caller waits for it.
             self.compaction.task = None;
         }
         let wait = self.setup.engine.summary_wait().filter(|_| ask.trigger.has_caller());
@@ -62,7 +62,7 @@ impl ManagedSession {
             Some(wait) => self.finish_preparing_within(wait).await,
             None => self.finish_preparing().await,
         }
-        // Held until the compaction is over: nobody prepares the same meanwhile.
+        // Held until the compaction is over, so that no other gateway prepares the same.
         let _preparation = match self.share_preparation(OthersWork::of(&ask, wait)).await {
             Ok(lock) => lock,
             Err(SessionError::Locked { holder, until_ms }) => {
@@ -97,7 +97,7 @@ impl ManagedSession {
                 return aborted(error.to_string());
             }
         };
-        // The engine's view of the conversation must be gone before the conversation grows again.
+        // The engine's snapshot must be dropped before the conversation grows again.
         drop(request);
         match outcome {
             CompressOutcome::Completed(mut made) => {
@@ -127,7 +127,7 @@ impl ManagedSession {
         }
     }
 
-    /// Why a compaction that could wait would not pay for itself now, by the engine's plan; nothing is paid for that.
+    /// Returns why an optional compaction would not pay for itself now, by the engine's plan; computing that costs nothing.
     async fn does_not_pay(&mut self, ask: &CompactionSpec) -> Option<String> {
         if ask.urgency == Urgency::Must || !ask.trigger.must_pay() {
             return None;
@@ -140,7 +140,7 @@ impl ManagedSession {
         }
     }
 
-    /// Checks a new view, makes it the conversation's in one transaction, and goes on with it.
+    /// Checks a new view, commits it in one transaction, and continues with it.
     pub(super) async fn commit(
         &mut self,
         made: CompactedView,
@@ -173,7 +173,7 @@ impl ManagedSession {
                 ViewItem::Summary { summary, .. } => Some(summary),
                 _ => None,
             });
-            // The new one has the highest number of those the view shows.
+            // The new summary has the highest id in the view.
             let summary = made.max().map(|id| store.summary(&owner, id)).transpose()?;
             Ok((session, summary))
         });
@@ -182,8 +182,8 @@ impl ManagedSession {
             Err(error) => return aborted(format!("the new view could not be recorded: {error}")),
         };
         if session.first_seq != expected_seq && self.client_owns_history() {
-            // The view now shows what somebody else said as well, which is not part of this client's conversation. The
-            // next write finds that, and goes on as a branch of what was there before.
+            // The view now also contains messages of another client, which are not part of this client's conversation. The next write
+            // detects that, and continues as a branch of the earlier state.
             self.persistence.write = None;
             return aborted("another process wrote to the conversation meanwhile".to_owned());
         }
@@ -203,7 +203,7 @@ impl ManagedSession {
         }))
     }
 
-    /// The view in memory becomes the one that was committed; it is read from the record only where more was said since.
+    /// Replaces the view in memory with the committed one. It is loaded from the record only if messages were added since.
     async fn use_committed_view(
         &mut self,
         session: Session,
@@ -228,7 +228,7 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// The conversation goes on in another session: what was measured and prepared is about the old view.
+    /// Continues the conversation in another session. Measured and prepared values belong to the old view and are discarded.
     pub(super) async fn enter_session(&mut self, reason: BoundaryReason, old: SessionId) {
         self.budget.estimator.forget_prompt();
         self.prompt.forget_sent_items();
@@ -241,10 +241,10 @@ impl ManagedSession {
         self.note_engine(told);
     }
 
-    /// The lock under which the view is changed, unless the session is locked as long as it is open.
+    /// Takes the lock for changing the view, unless the session is locked as long as it is open.
     pub(super) async fn lock_for_compaction(&self) -> Result<Option<ConversationLock>, SessionError> {
         match self.setup.policy.lock {
-            // Held already, and for longer.
+            // The session has a lock already, which lasts longer.
             LockPolicy::WholeSession => Ok(None),
             LockPolicy::Compactions => {
                 let name = LockRequest::conversation_name(self.prompt.view.session().chain);
@@ -253,7 +253,7 @@ impl ManagedSession {
         }
     }
 
-    /// Figures for the guards.
+    /// Returns the figures for the guards.
     pub(super) fn moment(&self) -> GuardInput {
         GuardInput {
             now_ms: self.setup.host.now_ms(),
@@ -262,7 +262,7 @@ impl ManagedSession {
         }
     }
 
-    /// The estimator of the conversation's model.
+    /// Returns the estimator for the conversation's model.
     pub(super) fn token_model(&self) -> TokenModel {
         self.setup.target.token_model()
     }

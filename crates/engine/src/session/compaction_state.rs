@@ -9,10 +9,10 @@ use crate::context_engine::outcome::PrepareOutcome;
 use crate::decide::guard::GuardState;
 use crate::decide::trigger::Trigger;
 
-/// An engine that takes longer than this over anything is given up. It has limits of its own; this is the net.
+/// Time limit of any single operation of an engine, in addition to the engine's own limits.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(30 * 60);
 
-/// A summary on its way. Given up when dropped.
+/// A summary in preparation. Dropping it cancels the task.
 pub(super) struct PreparationTask(pub(super) JoinHandle<Result<PrepareOutcome, EngineError>>);
 
 impl Drop for PreparationTask {
@@ -26,7 +26,7 @@ impl Drop for PreparationTask {
 pub(super) enum PreparationProgress {
     /// It began.
     Begun,
-    /// A summary covers so many messages.
+    /// A summary covers this many messages.
     Covered(usize),
     /// It was cancelled in favour of a request with a waiting caller.
     Postponed,
@@ -34,9 +34,9 @@ pub(super) enum PreparationProgress {
     Failed,
 }
 
-/// State of the compactions of a session.
+/// The state of a session's compactions.
 pub(super) struct CompactionState {
-    /// Compactions of the conversation so far.
+    /// Number of compactions so far.
     pub(super) count: u64,
     pub(super) guard: GuardState,
     /// The guard as the record has it.
@@ -45,19 +45,19 @@ pub(super) struct CompactionState {
     pub(super) due: Option<Trigger>,
     /// A summary in preparation.
     pub(super) task: Option<PreparationTask>,
-    /// A summary that was not there in time for the last compaction.
+    /// A summary that was too late for the last compaction.
     pub(super) late_task: Option<PreparationTask>,
     /// The last progress that was reported for this view.
     pub(super) progress: Option<PreparationProgress>,
-    /// Tokens of the prompt when the last preparation for this view began.
+    /// Size of the prompt when the last preparation for this view started.
     pub(super) task_started_at_tokens: u64,
     /// The same for one that was cancelled in favour of another request.
     pub(super) postponed_at_tokens: Option<u64>,
-    /// Items of the view when nothing in it could be compacted, or compacting it did not pay.
+    /// Number of items in the view when nothing in it could be compacted, or compacting it did not pay.
     pub(super) nothing_to_compact_at: Option<usize>,
     /// Whether it was reported that a compaction of this view does not pay yet.
     pub(super) is_waiting_reported: bool,
-    /// Items of the view at the last idle check.
+    /// Number of items in the view at the last idle check.
     pub(super) idle_checked_at: Option<usize>,
 }
 
@@ -79,7 +79,7 @@ impl CompactionState {
         }
     }
 
-    /// The view is another one: what was due, prepared or tried concerned the old one.
+    /// Discards the state that concerned the old view.
     pub(super) fn reset_for_new_view(&mut self) {
         self.due = None;
         self.task = None;
@@ -90,13 +90,13 @@ impl CompactionState {
         self.idle_checked_at = None;
     }
 
-    /// Another model reads the same view: what was prepared or tried concerned the old model.
+    /// Discards the state that concerned the old model; the view is the same.
     pub(super) fn reset_for_new_model(&mut self) {
         self.task = None;
         self.progress = None;
         self.nothing_to_compact_at = None;
         self.is_waiting_reported = false;
-        // What happened to compactions with the old model says nothing about the new one.
+        // The results of compactions with the old model do not apply to the new one.
         self.guard.reset();
     }
 }

@@ -19,67 +19,68 @@ use crate::limits::in_force::NotesPrice;
 use crate::limits::target::EconomyLimits;
 use crate::prompt::tool_output::{Shortening, ToolOutputPolicy};
 
-/// Prices that are not known are reported once, under this name.
+/// The name under which it is stored that unknown prices were reported.
 const NO_PRICE_TOLD: &str = "notice_economy_no_price";
-/// Limits that move by less than this are left where they are, so that an engine is not informed with every call.
+/// Limits that change by less than this percentage are left unchanged, so that the engine is not informed with every call.
 const STEADY_WITHIN_PERCENT: u64 = 5;
-/// A client's marks stand on its last messages.
+/// Number of last messages among which a client's marks are searched.
 const MARKED_MESSAGES: usize = 8;
-/// How a mark for an hour is written.
+/// The JSON of a cache mark for an hour.
 const HOUR_MARK: &str = "\"ttl\":\"1h\"";
 
-/// What the decision in money remembers of a conversation.
+/// The state of a conversation for decisions by cost.
 #[derive(Debug, Default)]
 pub(super) struct EconomyState {
-    /// Calls answered since the session was opened.
+    /// Number of calls answered since the session was opened.
     calls: u64,
-    /// Calls that came after the provider's cache had expired.
+    /// Number of calls after the provider's cache had expired.
     cold_pauses: u64,
-    /// Whether the call that is being made came after such a pause.
+    /// Whether the current call follows such a pause.
     is_after_pause: bool,
-    /// What was paid since the session was opened, and what the same requests would have cost directly.
+    /// The amount paid since the session was opened, and the price of the same requests without Throughline.
     spending: Spending,
-    /// Tokens that compactions since then took out of the prompt.
+    /// Tokens that compactions have removed from the prompt since then.
     left_out_tokens: u64,
-    /// The prompt of the last call as the client would have sent it directly.
+    /// The size of the last call's prompt if the client had sent it directly.
     direct_prompt_tokens: Option<u64>,
-    /// The limits in force.
+    /// The current limits.
     limits: Option<EconomyLimits>,
-    /// Whether it was reported that the price is not known.
+    /// Whether the unknown price was reported.
     is_price_reported: bool,
-    /// Whether the model is offered tools that read what results were shortened by.
+    /// Whether the model is offered tools for reading the full text of shortened results.
     recall: RecallAccess,
-    /// Tools that the model asked for and that the next list has again.
+    /// Deferred tools that the model requested; the next list includes them.
     pub(super) brought_back: BTreeSet<String>,
 }
 
 impl EconomyState {
-    /// Calls before the conversation ends or pauses for longer than the cache lives, as `EconomyFigures` expects them.
+    /// Returns the number of calls expected before the conversation ends or pauses for longer than the cache lifetime, as in
+    /// `EconomyFigures`.
     pub(super) fn expected_calls(&self, calls: u64) -> u64 {
         calls / self.cold_pauses.saturating_add(1)
     }
 
-    /// Calls answered since the session was opened.
+    /// Returns the number of calls answered since the session was opened.
     pub(super) fn calls(&self) -> u64 {
         self.calls
     }
 }
 
-/// Whether the model can read the whole of a result that was shortened.
+/// Whether the model can read the full text of a shortened result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RecallAccess {
-    /// Where the session's tool output says how.
+    /// As the session's tool output policy says.
     #[default]
     AsConfigured,
-    /// It is offered tools for that in the next call; how they are called, in words for the model, `{artifact}` in them
-    /// for the name of what is read.
+    /// It can: the next call offers tools for that. The text tells the model how to call them, with `{artifact}` for the name of the
+    /// artifact.
     Offered(String),
-    /// It is not.
+    /// It cannot.
     NotOffered,
 }
 
 impl ManagedSession {
-    /// The limits that follow from prices and the past of the conversation; `None` where the window alone decides.
+    /// Returns the limits derived from prices and the conversation so far; `None` if only the window decides.
     pub(super) fn economy_limits(&mut self) -> Option<EconomyLimits> {
         let economy = self.setup.target.policy.economy;
         if !economy.compaction
@@ -143,7 +144,7 @@ impl ManagedSession {
         self.economy.limits
     }
 
-    /// Whether a model's notes are paid from what was saved.
+    /// Whether a model's notes are paid from past savings.
     pub(super) fn pays_notes_from_savings(&self) -> bool {
         self.economy.limits.is_some_and(|limits| limits.notes_price == NotesPrice::FromSavings)
     }
@@ -153,32 +154,32 @@ impl ManagedSession {
         matches!(self.compaction.progress, Some(PreparationProgress::Covered(_)))
     }
 
-    /// Whether what was saved pays for a model's notes about a prompt of so many tokens.
+    /// Whether past savings pay for a model's notes on a prompt of this size.
     pub(super) fn affords_notes(&self, prompt_tokens: u64) -> bool {
         let left_tokens = self.economy.limits.map_or(0, |limits| limits.left_tokens);
         self.economy.spending.affords_notes(self.budget.model.prices, prompt_tokens, left_tokens)
     }
 
-    /// A model wrote notes about a prompt of so many tokens.
+    /// Records that a model wrote notes on a prompt of this size.
     pub(super) fn note_notes(&mut self, prompt_tokens: u64) {
         if self.pays_notes_from_savings() {
             self.economy.spending.pay_for_notes(self.budget.model.prices, prompt_tokens);
         }
     }
 
-    /// A compaction took so many tokens out of the prompt.
+    /// Records how many tokens a compaction removed from the prompt.
     pub(super) fn note_left_out(&mut self, tokens: u64) {
         self.economy.left_out_tokens = self.economy.left_out_tokens.saturating_add(tokens);
     }
 
-    /// Another view was chosen: what it leaves out is not known.
+    /// Discards the count of removed tokens, because it is unknown for the new view.
     pub(super) fn forget_left_out(&mut self) {
         self.economy.left_out_tokens = 0;
         self.economy.direct_prompt_tokens = None;
     }
 
-    /// A call was paid for: this much, and directly the same with what compactions took out, read from the cache as far as
-    /// the request before it reached.
+    /// Records the cost of a call, and the cost of the same call without compactions: with the removed tokens, read from the cache as far
+    /// as the previous request reached.
     pub(super) fn note_spending(&mut self, usage: &Usage) {
         let prices = self.budget.model.prices;
         let times = |tokens: u64, permille: u64| tokens.saturating_mul(permille);
@@ -208,17 +209,17 @@ impl ManagedSession {
         spending.direct = spending.direct.saturating_add(direct);
     }
 
-    /// Other means of saving money hold from the next call on.
+    /// Sets the means of saving money from the next call on.
     pub fn use_economy(&mut self, economy: Economy) {
         self.setup.target.policy.economy = economy;
     }
 
-    /// Says whether the model can read the whole of shortened results in the next call; otherwise none is shortened.
+    /// Sets whether the model can read the full text of shortened results in the next call; if not, none is shortened.
     pub fn set_recall_access(&mut self, access: RecallAccess) {
         self.economy.recall = access;
     }
 
-    /// What is done about long results in the next call.
+    /// Returns the policy for long results in the next call.
     pub(super) fn tool_output(&self) -> Cow<'_, ToolOutputPolicy> {
         let configured = &self.setup.tool_output;
         match &self.economy.recall {
@@ -240,7 +241,7 @@ impl ManagedSession {
         Some(tools.is_some_and(|tools| tools.elements().filter_map(name_of).any(|known| known == name)))
     }
 
-    /// Whether the results of the next call are shortened.
+    /// Returns whether the results of the next call are shortened.
     pub(super) fn shortening(&self) -> Shortening {
         let can_read = match &self.economy.recall {
             RecallAccess::AsConfigured => self.setup.tool_output.recall.is_some(),
@@ -248,11 +249,11 @@ impl ManagedSession {
             RecallAccess::NotOffered => false,
         };
         let acts = self.setup.target.policy.economy.tool_results && can_read && !self.is_side_call();
-        // What a result costs decides whether shortening it pays.
+        // Whether shortening pays depends on prices.
         if acts && self.has_price() { Shortening::On } else { Shortening::Off }
     }
 
-    /// The verdict before a call, where the provider's cache has expired: a compaction that pays then is made first.
+    /// Decides before a call whose prompt has expired in the provider's cache: a compaction that pays now is made first.
     pub(super) fn verdict_on_cold_cache(
         &self,
         verdict: CompactionVerdict,
@@ -275,24 +276,24 @@ impl ManagedSession {
         }
     }
 
-    /// From how many tokens on a compaction pays on a cold cache; `None` where nothing is done about it.
+    /// Returns the size from which a compaction on a cold cache pays; `None` if compactions on a cold cache are off.
     pub(super) fn cold_tokens(&self) -> Option<u64> {
         let acts = self.setup.target.policy.economy.cold_cache;
         self.economy.limits.filter(|_| acts).map(|limits| limits.cold_tokens)
     }
 
-    /// A call is about to be made: whether it comes after a pause that outlasted the cache.
+    /// Records whether the next call follows a pause longer than the cache lifetime.
     pub(super) fn note_pause(&mut self) {
         self.economy.is_after_pause = self.is_cache_cold();
         self.economy.cold_pauses += u64::from(self.economy.is_after_pause);
     }
 
-    /// A call was answered.
+    /// Records an answered call.
     pub(super) fn note_call(&mut self) {
         self.economy.calls += 1;
     }
 
-    /// Whether the client marked its prompt for an hour, where that matters.
+    /// Whether the client marked its prompt for an hour, if that matters.
     pub(super) fn client_marks_an_hour(&self) -> bool {
         if self.setup.target.policy.economy.is_off() {
             return false;
@@ -303,7 +304,7 @@ impl ManagedSession {
             || newest.into_iter().any(|message| message.json().contains(HOUR_MARK))
     }
 
-    /// Tells once that nothing is decided in money where the price is not known.
+    /// Reports once that no decision is made by cost because the price is unknown.
     pub(super) async fn report_unknown_price(&mut self) {
         let economy = self.setup.target.policy.economy;
         if economy.is_off() || self.economy.is_price_reported || self.has_price() {
@@ -315,7 +316,7 @@ impl ManagedSession {
         self.notice_once(NO_PRICE_TOLD, text).await;
     }
 
-    /// Whether what the next call costs may decide what it carries.
+    /// Whether the content of the next call may depend on its cost.
     pub(super) fn can_decide_in_money(&self) -> bool {
         !self.is_side_call() && self.has_price()
     }
@@ -325,7 +326,7 @@ impl ManagedSession {
         self.setup.target.input_price(now).is_some()
     }
 
-    /// A request beside a conversation, such as a client's own for a summary, is sent as it is.
+    /// A request outside the conversation, such as a client's own for a summary, is sent unchanged.
     fn is_side_call(&self) -> bool {
         self.prompt.view.session().link.as_ref().is_some_and(|link| link.kind == LinkKind::SideCall)
     }
@@ -338,7 +339,7 @@ fn is_steady(before: &EconomyLimits, now: &EconomyLimits) -> bool {
         && near(before.cold_tokens, now.cold_tokens)
 }
 
-/// Answers in a view. Several messages in a row are one.
+/// Returns the number of answers in a view; consecutive messages of the model count as one.
 fn answers(messages: &[Message]) -> u64 {
     let mut answers = 0;
     let mut was_answer = false;
@@ -350,14 +351,14 @@ fn answers(messages: &[Message]) -> u64 {
     answers
 }
 
-/// What a call adds: everything from the first answer on, divided by the answers.
+/// Returns the tokens added per call: everything from the first answer on, divided by the number of answers.
 fn growth(messages: &[Message], sizes: &[u64], answers: u64) -> u64 {
     let first = messages.iter().position(|message| message.role() == Role::Assistant).unwrap_or(0);
     let tokens: u64 = sizes.iter().skip(first).sum();
     tokens.checked_div(answers).unwrap_or(tokens).max(1)
 }
 
-/// Results that answered a call which had been made before in the same words.
+/// Returns the results of calls that repeat an earlier call exactly.
 fn rereads(messages: &[Message], sizes: &[u64]) -> Rereads {
     let (mut seen, mut repeated) = (HashSet::new(), HashSet::new());
     let mut found = Rereads::default();

@@ -1,4 +1,4 @@
-//! What is read from a view for the decision in money.
+//! Tests of the figures read from a view for decisions by cost.
 
 use throughline_transcript::{DecodeOptions, Message, decode};
 

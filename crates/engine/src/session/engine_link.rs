@@ -2,11 +2,11 @@
 
 use crate::dedup_notice::NoticeFilter;
 
-/// Whether the engine is up to date, and which of its failures were reported.
+/// The state of the connection: whether the engine is up to date, and which of its failures were reported.
 #[derive(Default)]
 pub(super) struct EngineLink {
-    /// Whether the engine knows its model and its session. If not, the next call tells it again.
+    /// Whether the engine was given its model and session. If not, the next call does it.
     pub(super) is_informed: bool,
-    /// Failures that were reported since the engine last did its work.
+    /// Failures reported since the engine last succeeded.
     pub(super) notices: NoticeFilter,
 }

@@ -7,57 +7,57 @@ use throughline_wire::RequestError;
 
 use crate::decide::recovery::RecoveryFailure;
 
-/// Why a call could not be made, or a session not be opened. The conversation is intact.
+/// Why a call could not be made or a session could not be opened. The conversation is intact.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The record could not be read or written.
     #[error(transparent)]
     Record(#[from] StoreError),
-    /// The window or a setting makes no limits.
+    /// No valid limits follow from the window and the settings.
     #[error(
         "{source} ({model}): its real window goes into `model.context_length`, the limits are those under `compression`"
     )]
     Limits {
-        /// The model.
+        /// The name of the model.
         model: String,
         /// The limit that cannot be met.
         source: LimitError,
     },
-    /// The request cannot be written.
+    /// The request cannot be encoded.
     #[error("the request cannot be written: {0}")]
     Request(#[from] RequestError),
-    /// The request speaks another wire than the conversation.
+    /// The request and the conversation have different wire formats.
     #[error("the conversation is on the {conversation} wire, the request on the {request} wire")]
     OtherWire {
-        /// The wire of the conversation.
+        /// The wire format of the conversation.
         conversation: WireFormat,
-        /// The wire of the request.
+        /// The wire format of the request.
         request: WireFormat,
     },
-    /// System prompt and tools alone do not fit.
+    /// The system prompt and tools alone exceed the window.
     #[error(
         "system prompt and tools take {fixed_tokens} tokens, but a prompt to {model} may have {room_tokens}: give its real window (`model.context_length`), shorten them, or choose a model with a larger window"
     )]
     FixedTooLarge {
-        /// The model.
+        /// The name of the model.
         model: String,
-        /// What they take.
+        /// Tokens of the system prompt and tools.
         fixed_tokens: u64,
-        /// What there is.
+        /// Tokens that a prompt may have.
         room_tokens: u64,
     },
-    /// Another process works on the conversation.
+    /// Another process has locked the conversation.
     #[error("the conversation is open elsewhere: {holder}")]
     Locked {
         /// The program that has the conversation open.
         holder: Holder,
-        /// Until when at most.
+        /// When the lock expires at the latest.
         until_ms: Millis,
     },
-    /// Nothing helped.
+    /// No recovery step succeeded.
     #[error(transparent)]
     Exhausted(Box<RecoveryFailure>),
-    /// The caller no longer wants the answer.
+    /// The caller cancelled the call.
     #[error("the call was cancelled")]
     Cancelled,
 }

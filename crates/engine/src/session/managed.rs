@@ -21,10 +21,10 @@ use crate::limits::in_use::LimitsInUse;
 use crate::limits::target::{EconomyLimits, ModelTarget};
 use crate::prompt::pairs::open_calls;
 
-/// A session that is open: every call to its model goes through it.
+/// An open session: every call to its model goes through it.
 pub struct ManagedSession {
     pub(super) setup: SessionSetup,
-    /// The first session of the chain, which names the conversation.
+    /// The first session of the chain, whose id identifies the conversation.
     pub(super) conversation: SessionId,
     /// The wire format of the conversation.
     pub(super) wire_format: WireFormat,
@@ -37,7 +37,7 @@ pub struct ManagedSession {
 }
 
 impl ManagedSession {
-    /// Begins a conversation.
+    /// Starts a conversation.
     pub async fn create(setup: SessionSetup, new: NewSession) -> Result<Self, SessionError> {
         let id = new.id.clone();
         let (store, owner) = (Arc::clone(&setup.store), setup.owner.clone());
@@ -45,7 +45,7 @@ impl ManagedSession {
         Self::open(setup, &id).await
     }
 
-    /// Takes a conversation up where it stands: at the newest session of its chain.
+    /// Opens the newest session of a conversation.
     pub async fn open(setup: SessionSetup, id: &SessionId) -> Result<Self, SessionError> {
         let now_ms = setup.host.now_ms();
         let loaded = record::load(&setup, id, now_ms).await?;
@@ -75,54 +75,54 @@ impl ManagedSession {
         Ok(session)
     }
 
-    /// The session that is being written to.
+    /// Returns the session that messages are written to.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.prompt.view.session().id
     }
 
-    /// The first session of the conversation, which names it for good.
+    /// Returns the first session of the conversation, whose id identifies it permanently.
     #[must_use]
     pub fn conversation(&self) -> &SessionId {
         &self.conversation
     }
 
-    /// Whether the record has everything of it. If not, the rest is in memory only, and is written as soon as possible.
+    /// Whether the record has all of its messages. If not, the rest is only in memory, and is written as soon as possible.
     #[must_use]
     pub fn is_written(&self) -> bool {
         self.persistence.is_written()
     }
 
-    /// Books its calls from now on under the access token of this name.
+    /// Sets the name of the access token under which further calls are recorded.
     pub fn set_access_token(&self, name: Option<String>) {
         *self.persistence.access_token.lock().unwrap_or_else(PoisonError::into_inner) = name;
     }
 
-    /// The engine that manages its context, by name.
+    /// Returns the name of the engine that manages its context.
     #[must_use]
     pub fn engine_name(&self) -> &str {
         self.setup.engine.name()
     }
 
-    /// The wire of the conversation.
+    /// Returns the wire format of the conversation.
     #[must_use]
     pub fn wire_format(&self) -> WireFormat {
         self.wire_format
     }
 
-    /// Ids of calls of the last answer that nothing has answered yet, in their order.
+    /// Returns the ids of the unanswered calls in the last answer, in order.
     #[must_use]
     pub fn waiting_calls(&self) -> Vec<String> {
         open_calls(self.wire_format, self.prompt.view.messages()).into_iter().map(|call| call.id).collect()
     }
 
-    /// The model and its limits.
+    /// Returns the model and its limits.
     #[must_use]
     pub fn model(&self) -> &ModelInForce {
         &self.budget.model
     }
 
-    /// The model, its window and where that came from, for displays of the conversation.
+    /// Returns the model, its window and the source of the window, for displays of the conversation.
     #[must_use]
     pub fn limits_in_use(&self) -> LimitsInUse {
         let (target, limits) = (&self.setup.target, &self.budget.model.limits);
@@ -136,7 +136,7 @@ impl ManagedSession {
         }
     }
 
-    /// Whether these are the limits that [`Self::limits_in_use`] tells.
+    /// Whether these equal [`Self::limits_in_use`].
     pub(super) fn matches_limits(&self, kept: &LimitsInUse) -> bool {
         let (target, model) = (&self.setup.target, &self.budget.model);
         let output_cap_tokens = Some(model.limits.reserved_output_tokens).filter(|tokens| *tokens > 0);
@@ -148,37 +148,37 @@ impl ManagedSession {
             && kept.output_cap_tokens == output_cap_tokens
     }
 
-    /// Messages in the view.
+    /// Returns the messages in the view.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         self.prompt.view.messages()
     }
 
-    /// Compactions of the conversation.
+    /// Returns the number of compactions of the conversation.
     #[must_use]
     pub fn compactions(&self) -> u64 {
         self.compaction.count
     }
 
-    /// The last prompt of this view as the provider counted it.
+    /// Returns the last prompt of this view as the provider counted it.
     #[must_use]
     pub fn last_prompt_tokens(&self) -> Option<u64> {
         self.budget.estimator.last_prompt_tokens()
     }
 
-    /// What estimates are multiplied with, as learnt from what this model's provider counted.
+    /// Returns the factor for estimates, learnt from the counts of this model's provider.
     #[must_use]
     pub fn calibration_factor(&self) -> f64 {
         self.budget.estimator.calibrator().factor()
     }
 
-    /// The size of the next request as it stands, and whether it is measured.
+    /// Returns the size of the next request, and whether it is measured.
     #[must_use]
     pub fn size(&self) -> PendingRequest {
         self.pending()
     }
 
-    /// How full the conversation is, by the same figures as the trigger's.
+    /// Returns the size relative to the limits, by the figures that the trigger uses.
     #[must_use]
     pub fn pressure(&self) -> Pressure {
         self.budget.pressure_at(self.pending().total_tokens)
@@ -206,7 +206,7 @@ pub(super) fn in_force(
         .map_err(|source| SessionError::Limits { model: target.model.clone(), source })
 }
 
-/// A target with the window that a refusal stated.
+/// Returns a target with the window that a refusal stated.
 pub(super) fn with_window(target: &ModelTarget, window_tokens: u64) -> ModelTarget {
     ModelTarget {
         policy: LimitPolicy { window_tokens, ..target.policy },

@@ -1,7 +1,7 @@
-//! Writes new messages to the record and the view. Whatever happens to the call, nothing is written twice or in part.
+//! Writes new messages to the record and the view. Nothing is written twice or in part, whatever happens to the call.
 //!
-//! A call may be cancelled at any moment, also during a write, which then continues without it. So a pending write is kept
-//! until it has ended: the next operation on the conversation waits for it first.
+//! A call may be cancelled at any moment, also during a write, which then continues without it. So a pending write is kept until it has
+//! ended: the next operation on the conversation waits for it first.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::prompt::pairs::{Stubs, as_words, open_calls, stubs};
 use crate::prompt::tool_output::{FittedResult, ResultFitter, StoredOutput};
 use crate::prompt::view::RecordLocation;
 
-/// A new message, with what the model is shown of it.
+/// A new message, and the form in which the model is shown it.
 struct FittedMessage {
     incoming: IncomingMessage,
     set_aside: Vec<StoredOutput>,
@@ -59,7 +59,7 @@ impl ManagedSession {
         }
     }
 
-    /// New messages as they are shown, in the view.
+    /// Adds new messages to the view, as they are shown.
     fn accept(&mut self, messages: Vec<IncomingMessage>) -> Result<(), SessionError> {
         let messages = self.fit_results(self.pair_calls(messages));
         let asides: Vec<EngineEvent> =

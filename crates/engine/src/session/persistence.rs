@@ -11,13 +11,13 @@ use super::setup::History;
 use crate::limits::in_use::LimitsInUse;
 use crate::prompt::tool_output::StoredOutput;
 
-/// A write whose end has not been seen yet.
+/// A write whose result is not known yet.
 pub(super) enum PendingWrite {
-    /// What was not recorded is being appended.
+    /// Unrecorded messages are being appended.
     Append(JoinHandle<Result<Version, StoreError>>),
-    /// The conversation is being moved on to another session.
+    /// The conversation is being continued in another session.
     Move(JoinHandle<Result<SessionMove, StoreError>>),
-    /// The record has what the view in memory has not.
+    /// The record has changes that the view in memory does not have.
     Ahead,
 }
 
@@ -25,31 +25,31 @@ pub(super) enum PendingWrite {
 #[derive(Clone)]
 pub(super) struct PendingMessage {
     pub(super) new: NewMessage,
-    /// Results of it that are kept as artifacts.
+    /// Results in it that are stored as artifacts.
     pub(super) set_aside: Vec<StoredOutput>,
 }
 
-/// The session a conversation was moved on to, and its new summary, if it has one.
+/// The session in which a conversation is continued, and its new summary, if it has one.
 pub(super) type SessionMove = (Session, Option<Summary>);
 
 /// The copy of a version of the record, and everything that is not written yet.
 pub(super) struct Persistence {
-    /// The version of the record that the view is a copy of, without what is unrecorded.
+    /// The version of the record that the view is a copy of, without the unrecorded messages.
     pub(super) version: Version,
     /// How often the conversation became a branch.
     pub(super) branchings: u32,
     pub(super) history: History,
-    /// Messages that could not be written to the record yet, the last of the view.
+    /// Messages not written to the record yet; they are the last ones of the view.
     pub(super) unrecorded: Vec<PendingMessage>,
-    /// Calls that could not be booked yet, with the sessions they were made for.
+    /// Calls not recorded yet, with their sessions.
     pub(super) unbooked: Vec<(SessionId, NewCall)>,
     pub(super) write: Option<PendingWrite>,
-    /// The limits as the record has them.
+    /// The limits in use, as stored in the record.
     pub(super) stored_limits: Option<LimitsInUse>,
     pub(super) stored_preambles: HashSet<PreambleId>,
-    /// The name of the access token that calls are booked under from now on; those for notes too.
+    /// The name of the access token under which further calls are recorded, including those for notes.
     pub(super) access_token: Arc<Mutex<Option<String>>>,
-    /// The lock of the conversation, where it lasts as long as the session is open.
+    /// The lock of the conversation, if it is held as long as the session is open.
     pub(super) lock: Option<ConversationLock>,
 }
 
@@ -69,12 +69,12 @@ impl Persistence {
         }
     }
 
-    /// The name of the access token that a call is booked under.
+    /// Returns the name of the access token under which a call is recorded.
     pub(super) fn token_name(access_token: &Mutex<Option<String>>) -> Option<String> {
         access_token.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the record has everything.
+    /// Whether everything is in the record.
     pub(super) fn is_written(&self) -> bool {
         self.unrecorded.is_empty() && self.unbooked.is_empty() && self.write.is_none()
     }

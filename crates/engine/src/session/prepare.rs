@@ -17,7 +17,7 @@ use crate::prompt::encode::{CallOverrides, EncodedRequest, Marking, RequestEncod
 use crate::prompt::envelope::Envelope;
 
 impl ManagedSession {
-    /// Takes up where the last call of the session left off: what was sent and how large it was is known again.
+    /// Restores the state after the session's last call: the prompt that was sent and its size.
     pub(super) fn resume(&mut self, last: LastCall) {
         let LastCall { call, to_seq, preamble } = last;
         let Some(envelope) = Envelope::of_preamble(self.wire_format, &preamble) else { return };
@@ -37,7 +37,7 @@ impl ManagedSession {
                 .estimator
                 .resume(measured_tokens, self.prompt.fixed_tokens().saturating_add(messages));
         }
-        // The first prompt of a conversation may have been sent without marks; then the provider kept nothing of it.
+        // The first prompt of a conversation may have been sent without marks, so the provider did not cache it.
         let is_only_call = self.prompt.view.session().counters.calls <= 1 && self.compaction.count == 0;
         let is_cached = matches!(target.cache, CachePolicy::Key | CachePolicy::Unmarked)
             || !is_only_call
@@ -48,7 +48,7 @@ impl ManagedSession {
         self.prompt.last_call_ms = Some(call.at_ms.saturating_add_unsigned(call.latency_ms.unwrap_or(0)));
     }
 
-    /// The limits that hold for a request with this cap on output.
+    /// Sets the limits for requests with this output limit.
     pub(super) async fn use_output_cap(
         &mut self,
         output_cap_tokens: Option<u64>,
@@ -67,7 +67,7 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// Tells the engine that other limits hold.
+    /// Informs the engine of changed limits.
     pub(super) async fn update_engine(&mut self) {
         let engine = Arc::clone(&self.setup.engine);
         let told = engine.update_model(&self.budget.model).await;
@@ -75,8 +75,8 @@ impl ManagedSession {
         self.note_engine(told);
     }
 
-    /// System prompt and tools as limits count them: in tokens of the provider, and the same as before while they change
-    /// by little, so that limits do not move with every lesson about the model's tokens.
+    /// Returns the size of system prompt and tools for computing limits: in tokens of the provider, and unchanged while it changes only
+    /// slightly, so that limits do not move with every calibration.
     fn fixed_for_limits(&self) -> u64 {
         const STEADY_WITHIN_PERCENT: u64 = 3;
         let before = self.budget.model.limits.fixed_tokens;
@@ -86,12 +86,12 @@ impl ManagedSession {
         if is_steady { before } else { now }
     }
 
-    /// The whole request as it would be sent now.
+    /// Returns the size of the request that would be sent now.
     pub(super) fn pending(&self) -> PendingRequest {
         self.budget.pending(&self.prompt)
     }
 
-    /// The conversation as an engine sees it.
+    /// Returns the conversation as an engine sees it.
     pub(super) fn snapshot(&self) -> Snapshot {
         Snapshot {
             session: self.id().clone(),
@@ -104,7 +104,7 @@ impl ManagedSession {
         }
     }
 
-    /// The prompt as the conversation's own model was last sent it, as long as it is the beginning of the view.
+    /// Returns the prompt last sent to the conversation's own model, as long as the view starts with it.
     fn cached_prompt(&self) -> Option<CachedPrompt> {
         let last = self
             .prompt
@@ -122,25 +122,25 @@ impl ManagedSession {
             prompt_tokens: last.prompt.prompt_tokens,
             cache_read_tokens: last.cache_read_tokens,
             extras: last.extras.clone()?,
-            // What rides on a prompt reads it, so it is worth marks; its bytes are those that were sent.
+            // A request that extends a prompt reads it from the cache, so the prompt is marked; its bytes are those that were sent.
             marking: if self.prompt.has_placed_marks { Marking::Ours } else { Marking::OursFromNowOn },
         })
     }
 
-    /// Which marks the next call carries.
+    /// Returns which marks the next call carries.
     ///
-    /// Writing into the cache costs 1.25 times a plain token, reading 0.1. With a prompt of P tokens and d more in the second
-    /// call, marking both calls costs 1.35 P + 1.25 d, marking only the second one 2.25 P + 1.25 d, and a single call costs
-    /// 1.25 P with marks and P without. So marking the first call loses 0.25 P where nothing follows, and waiting loses 0.9 P
-    /// where something does: marks pay from the start where more than 0.25 / (0.25 + 0.9) = 22 % of first calls are followed by
-    /// another. A program that drives the conversation knows that. A gateway does not: agents, which nearly always go on, place marks
-    /// themselves (those count from the first call on), and of programs that place none most ask once.
+    /// Writing into the cache costs 1.25 times an uncached token, reading 0.1. With a prompt of P tokens and d more in the second call,
+    /// marking both calls costs 1.35 P + 1.25 d, marking only the second one 2.25 P + 1.25 d, and a single call costs 1.25 P with marks and
+    /// P without. So marking the first call loses 0.25 P if no call follows, and waiting loses 0.9 P if one does: marks pay from the start
+    /// if more than 0.25 / (0.25 + 0.9) = 22 % of first calls are followed by another. A program that drives the conversation knows whether
+    /// it continues. A gateway does not: agents, whose conversations nearly always continue, place marks themselves (those count from the
+    /// first call on), and most programs that place none make one call.
     pub(super) fn marking(&self, wish: CacheMarking) -> Marking {
         if self.prompt.has_placed_marks || wish == CacheMarking::Always {
             return Marking::Ours;
         }
         let session = self.prompt.view.session();
-        // What a branch or a continuation begins with was sent before.
+        // A branch or a continuation starts with messages that were sent before.
         let goes_on = session.link.as_ref().is_some_and(|link| link.kind.shares_messages());
         match self.prompt.last_request.is_some() || self.compaction.count > 0 || goes_on {
             true => Marking::OursFromNowOn,
@@ -148,7 +148,7 @@ impl ManagedSession {
         }
     }
 
-    /// Writes the body.
+    /// Encodes the body.
     pub(super) fn encode(
         &self,
         envelope: &Envelope,

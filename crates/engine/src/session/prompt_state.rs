@@ -1,4 +1,4 @@
-//! What a session sends: its view, the envelope around it, and what was last sent.
+//! The prompt of a session: its view, the envelope around it, and the last request.
 
 use throughline_provider::SentPrompt;
 use throughline_store::Millis;
@@ -13,34 +13,34 @@ pub(super) struct PromptState {
     /// System prompt, tools and parameters of the newest request.
     pub(super) envelope: CurrentEnvelope,
     pub(super) last_request: Option<LastRequest>,
-    /// Whether a prompt was sent with cache marks of ours: from then on texts are sent as blocks.
+    /// Whether a prompt was sent with our cache marks: from then on, texts are sent as blocks.
     pub(super) has_placed_marks: bool,
-    /// When the last call was answered.
+    /// The time of the last answer.
     pub(super) last_call_ms: Option<Millis>,
     /// Whether a call was made since the session was opened.
     pub(super) has_called: bool,
 }
 
-/// What was sent last.
+/// The last request that was sent.
 pub(super) struct LastRequest {
-    /// For the reasons of cache misses.
+    /// The prompt, for finding the reasons of cache misses.
     pub(super) prompt: SentPrompt,
-    /// How many items of the view that was; none once the view is another one.
+    /// Number of items of the view in it; zero once the view was replaced.
     pub(super) items: usize,
-    /// Who answered.
+    /// The model that answered.
     pub(super) by: Responder,
-    /// Tokens of it that were read from the provider's cache, where it said so.
+    /// Number of its tokens read from the provider's cache, if reported.
     pub(super) cache_read_tokens: u64,
-    /// What went along; not known of what another process sent.
+    /// Its headers and query; `None` if another process sent it.
     pub(super) extras: Option<RequestExtras>,
 }
 
-/// Who answered a call.
+/// The model that answered a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Responder {
     /// The conversation's own model.
     OwnModel,
-    /// One that was asked in its place.
+    /// A fallback model.
     Another,
 }
 
@@ -56,17 +56,17 @@ impl PromptState {
         }
     }
 
-    /// Tokens of system prompt and tools, estimated.
+    /// Returns the estimated tokens of system prompt and tools.
     pub(super) fn fixed_tokens(&self) -> u64 {
         self.view.estimate_profile(self.envelope.profile())
     }
 
-    /// Items of the view that the last call sent.
+    /// Returns the number of items that the last call sent.
     pub(super) fn sent_items(&self) -> usize {
         self.last_request.as_ref().map_or(0, |last| last.items)
     }
 
-    /// The view or the model changed: the last request says nothing about the next one.
+    /// Forgets which items were sent, because the view or the model changed.
     pub(super) fn forget_sent_items(&mut self) {
         if let Some(last) = &mut self.last_request {
             last.items = 0;

@@ -16,31 +16,31 @@ use crate::decide::guard::{GUARD_NAME, GuardState};
 use crate::host::Host;
 use crate::prompt::view::LiveView;
 
-/// What was learnt about a model's tokens is kept under this name.
+/// The name under which a model's calibration is stored.
 pub(super) const CALIBRATION: &str = "calibration";
-/// A window that an error stated is kept under this name, with its model and endpoint.
+/// The name under which a window stated by an error is stored, with its model and endpoint.
 pub(super) const LEARNT_WINDOW: &str = "window";
-/// How often a conversation is read that another process keeps writing to.
+/// How often to read a conversation that another process keeps writing to.
 const READS_IN_A_ROW: usize = 4;
-/// A lock that is held as long as a session is open lasts this long unless a call renews it; dead holders lose it at once.
+/// The duration of a lock that is held while a session is open, renewed by each call. It is released at once if its holder died.
 const LEASE_MS: u64 = 10 * 60 * 1_000;
-/// A lock that is renewed all the time lasts this long: so long a gateway that died on another machine keeps a conversation
-/// from being compacted.
+/// The duration of a lock that is renewed continuously: how long a conversation cannot be compacted after a gateway died on another
+/// machine.
 const SHORT_LEASE_MS: u64 = 30 * 1_000;
 
-/// Runs a call that blocks.
+/// Runs a blocking call on another thread.
 pub(super) async fn blocking<T: Send + 'static>(
     act: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     joined(tokio::task::spawn_blocking(act).await)
 }
 
-/// What became of a call that ran on a thread of its own.
+/// Returns the result of a call on another thread.
 pub(super) fn joined<T>(done: Result<Result<T, StoreError>, JoinError>) -> Result<T, StoreError> {
     done.unwrap_or_else(|error| Err(StoreError::Database { what: "to be asked", source: error.into() }))
 }
 
-/// A conversation as the record has it.
+/// A conversation as loaded from the record.
 pub(super) struct LoadedConversation {
     pub(super) view: LiveView,
     pub(super) version: Version,
@@ -82,14 +82,14 @@ pub(super) async fn load(
     Ok(LoadedConversation { view, version, root, compactions, guard, calibrator })
 }
 
-/// A chain and its version at the same moment.
+/// Returns a chain and its version at the same moment.
 fn chain_with_version(
     store: &dyn Store,
     owner: &Owner,
     id: &SessionId,
 ) -> Result<(Version, Vec<Session>), StoreError> {
-    // A write between the two queries moves the end of the conversation. One that is written to too often is taken
-    // as it is: its version is older than the chain, so the next comparison finds the write, and loads again.
+    // A write between the two queries changes the end of the conversation. If that happens too often, the last pair is used: its version is
+    // older than the chain, so the next comparison detects the write and loads again.
     let mut version = store.version(owner, id)?;
     let mut chain = store.chain(owner, id)?;
     for _ in 0..READS_IN_A_ROW {
@@ -103,15 +103,15 @@ fn chain_with_version(
     Ok((version, chain))
 }
 
-/// The last call of a session that was answered.
+/// The last answered call of a session.
 pub(super) struct LastCall {
     pub(super) call: NewCall,
-    /// Up to where its view was sent.
+    /// The end of the view that was sent.
     pub(super) to_seq: u64,
     pub(super) preamble: StoredPreamble,
 }
 
-/// The last call of a session, if one was answered.
+/// Returns the last answered call of a session, if any.
 pub(super) async fn last_call(
     setup: &SessionSetup,
     session: &Session,
@@ -121,7 +121,7 @@ pub(super) async fn last_call(
         let calls = store.calls(&owner, &id)?;
         let mut answered =
             calls.into_iter().rev().filter(|call| call.session == id && call.call.error.is_none());
-        // Calls beside the conversation do not name what they sent of it.
+        // Calls outside the conversation do not record how far they sent it.
         let found =
             answered.find_map(|call| Some((call.call.sent_to_seq?, call.call.preamble.clone()?, call.call)));
         let Some((to_seq, preamble, call)) = found else { return Ok(None) };
@@ -144,7 +144,7 @@ fn shown(
     Ok((shown, summaries))
 }
 
-/// A value kept as a guard; the default where there is none, or one that a later version wrote.
+/// Returns a stored value; the default if there is none, or if a later version wrote it.
 fn kept<T: serde::de::DeserializeOwned + Default>(
     store: &dyn Store,
     scope: &GuardScope,
@@ -155,7 +155,7 @@ fn kept<T: serde::de::DeserializeOwned + Default>(
     Ok(guard.and_then(|guard| serde_json::from_value(guard.value).ok()).unwrap_or_default())
 }
 
-/// The window of a model that an error stated, if one ever did.
+/// Returns the window of a model that an error stated, if one did.
 pub fn learnt_window(
     store: &dyn Store,
     scope: &GuardScope,
@@ -165,7 +165,7 @@ pub fn learnt_window(
     Ok(guard.and_then(|guard| guard.value.get("tokens")?.as_u64()))
 }
 
-/// What was learnt of a model, from the record.
+/// Returns a model's calibration factor from the record.
 pub(crate) fn learnt_calibration(
     store: &dyn Store,
     scope: &GuardScope,
@@ -174,7 +174,7 @@ pub(crate) fn learnt_calibration(
     kept(store, scope, CALIBRATION, now_ms)
 }
 
-/// What was learnt of a model.
+/// Returns a model's calibration from the record.
 pub(super) async fn calibrator(
     setup: &SessionSetup,
     scope: GuardScope,
@@ -184,7 +184,7 @@ pub(super) async fn calibrator(
     blocking(move || kept(store.as_ref(), &scope, CALIBRATION, now_ms)).await
 }
 
-/// Learns from two figures what a model's tokens weigh, together with whatever other conversations learnt.
+/// Updates a model's calibration with an estimate and a count, together with what other conversations have learnt.
 pub(super) async fn learn(
     setup: &SessionSetup,
     scope: GuardScope,
@@ -207,15 +207,15 @@ pub(super) async fn learn(
     .await
 }
 
-/// Calls that could not be booked.
+/// Calls that could not be recorded.
 pub(super) struct BookingFailure {
     pub(super) error: StoreError,
-    /// Those that were not.
+    /// The remaining calls.
     pub(super) rest: Vec<(SessionId, NewCall)>,
 }
 
-/// Books calls, each to the session whose view it sent. A call is booked also where its key is another's: some servers
-/// give every answer the same.
+/// Records calls, each for the session whose view it sent. A call is recorded even if its key exists already: some servers give every
+/// answer the same one.
 pub(super) fn book(
     store: &dyn Store,
     owner: &Owner,
@@ -242,23 +242,23 @@ pub(super) fn book(
     Ok(())
 }
 
-/// A lock of a conversation against other processes; released when dropped.
+/// A lock of a conversation against other processes, released when dropped.
 pub(super) struct ConversationLock {
     store: Arc<dyn Store>,
     lease: Lease,
-    /// Whether the lock is to be renewed. A renewal holds this, so that none is made after the release.
+    /// Whether the lock is to be renewed. A renewal holds this mutex, so that none happens after the release.
     is_held: Arc<Mutex<bool>>,
-    /// Renews the lock until it is dropped.
+    /// The task that renews the lock until it is dropped.
     renewal: Option<JoinHandle<()>>,
 }
 
 impl ConversationLock {
-    /// What a write under this lock names.
+    /// Returns the lease that a write under this lock names.
     pub(super) fn lease(&self) -> Lease {
         self.lease.clone()
     }
 
-    /// Has it last longer. Where somebody else had it meanwhile and released it, it is another lease from now on.
+    /// Extends the lock. If another process held and released it meanwhile, the lease is a new one.
     pub(super) async fn renew(&mut self, setup: &SessionSetup, chain: u64) -> Result<(), SessionError> {
         self.lease = take(setup, LockRequest::conversation_name(chain), LEASE_MS).await?;
         Ok(())
@@ -271,21 +271,20 @@ impl Drop for ConversationLock {
             renewal.abort();
         }
         *self.is_held.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        // Short, and worth it also where nobody can wait: otherwise others would wait for the lease to end. A failure
-        // means just that.
+        // Short, and worth blocking for: otherwise others would wait for the lease to expire, as they do after a failure.
         let _ = self.store.unlock(&self.lease.name, &self.lease.holder);
     }
 }
 
-/// Locks a conversation until what is returned is dropped. Its caller renews it.
+/// Locks a conversation until the returned value is dropped. The caller renews it.
 pub(super) async fn hold(setup: &SessionSetup, chain: u64) -> Result<ConversationLock, SessionError> {
     let lease = take(setup, LockRequest::conversation_name(chain), LEASE_MS).await?;
     let store = Arc::clone(&setup.store);
     Ok(ConversationLock { store, lease, is_held: Arc::new(Mutex::new(true)), renewal: None })
 }
 
-/// Takes the lock of this name until what is returned is dropped, for a short time that is renewed meanwhile: when this process dies
-/// on a machine that nobody else can look at, others wait no longer than that.
+/// Takes the lock of this name until the returned value is dropped, with a short lease that is renewed meanwhile. If this process dies on a
+/// machine that others cannot check, they wait no longer than that.
 pub(super) async fn hold_renewing(
     setup: &SessionSetup,
     name: String,
@@ -296,7 +295,7 @@ pub(super) async fn hold_renewing(
     Ok(ConversationLock { store: Arc::clone(&setup.store), lease, is_held, renewal: Some(renewal) })
 }
 
-/// Renews a lock again and again. One that could not be renewed in time is somebody else's: the write under it fails then.
+/// Renews a lock until it is released. If a renewal is too late, another process may take the lock, and the write under it fails.
 async fn renew(setup: SessionSetup, name: String, is_held: Arc<Mutex<bool>>) {
     loop {
         tokio::time::sleep(Duration::from_millis(SHORT_LEASE_MS / 3)).await;
@@ -321,7 +320,7 @@ fn request(host: &dyn Host, name: String, lease_ms: u64) -> LockRequest {
     LockRequest { name, holder: host.holder(), now_ms, expires_ms: now_ms.saturating_add_unsigned(lease_ms) }
 }
 
-/// Takes a lock; the process that has it already renews it.
+/// Takes a lock; a process that holds it already renews it.
 async fn take(setup: &SessionSetup, name: String, lease_ms: u64) -> Result<Lease, SessionError> {
     let (store, host) = (Arc::clone(&setup.store), Arc::clone(&setup.host));
     let request = request(host.as_ref(), name.clone(), lease_ms);

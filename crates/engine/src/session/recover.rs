@@ -19,7 +19,7 @@ use crate::event::EngineEvent;
 use crate::prompt::images::{old_image_bytes, without_old_images};
 use crate::upstream::{UpstreamFailure, UpstreamFailureCause};
 
-/// How often to wait, a second each, for another process that compacts the same conversation.
+/// How many times to wait one second for another process that compacts the same conversation.
 const LOCK_WAITS: u32 = 10;
 const LOCK_WAIT: Duration = Duration::from_secs(1);
 
@@ -213,7 +213,7 @@ impl ManagedSession {
                 };
             }
         }
-        RecoveryAction::CompactedInVain { detail: "another process holds the conversation".to_owned() }
+        RecoveryAction::CompactedInVain { detail: "another process has locked the conversation".to_owned() }
     }
 
     /// Replaces older images by labels, in a new view without a summary.

@@ -20,7 +20,7 @@ use crate::decide::trigger::{CompactionVerdict, Trigger, after_answer};
 use crate::prompt::estimate::counts_whole_prompt;
 use crate::upstream::UpstreamAnswer;
 
-/// The most calls that wait to be booked; beyond it the oldest are dropped.
+/// The limit of calls waiting to be recorded; beyond it the oldest are dropped.
 const MOST_UNBOOKED: usize = 1_000;
 
 impl ManagedSession {
@@ -171,7 +171,7 @@ impl ManagedSession {
         }
     }
 
-    /// Books a failed call, with the usage of the partial answer.
+    /// Records a failed call, with the usage of the partial answer.
     pub(super) async fn book_failure(
         &mut self,
         sent: &SentRequest,
@@ -188,7 +188,7 @@ impl ManagedSession {
 
     /// Writes a call to the record. If that fails, the call is kept and written with the next one.
     async fn book(&mut self, sent: &SentRequest, call: NewCall) {
-        // Removed while they are written, so that a cancelled write does not book them twice.
+        // Removed while they are written, so that a cancelled write does not record them twice.
         let mut calls = std::mem::take(&mut self.persistence.unbooked);
         let access_token = Persistence::token_name(&self.persistence.access_token);
         calls.push((sent.session.clone(), NewCall { access_token, ..call }));
@@ -229,7 +229,7 @@ fn missed(cache: &CacheOutcome) -> Option<String> {
     }
 }
 
-/// The text with which a failed call is booked.
+/// Returns the text with which a failed call is recorded.
 pub(super) fn failure_words(trouble: &ProviderError) -> String {
     format!("{}: {trouble}", trouble.kind.name())
 }

@@ -104,7 +104,7 @@ pub enum Freshness {
 pub struct IncomingMessage {
     /// The message.
     pub message: Message,
-    /// What the model is shown in its place, if the caller decides that. Long tool results are shortened separately.
+    /// The form shown to the model instead, if the caller decides that. Long tool results are shortened separately.
     pub rendition: Option<StoredRendition>,
 }
 

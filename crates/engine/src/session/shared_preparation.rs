@@ -1,10 +1,9 @@
 //! Summaries prepared in advance, shared through the record: what one gateway prepared is used by another, or by itself after a restart.
 //!
-//! A prepared summary is a guard of its conversation. It names the session it was prepared for, so that one that is out of date is
-//! not used; a compaction takes it away. While one gateway prepares, a lock keeps the others from paying for the same.
+//! A prepared summary is stored as a guard of its conversation. It names the session it was prepared for, so an outdated one is not used; a
+//! compaction removes it. While one gateway prepares, a lock keeps the others from paying for the same.
 //!
-//! Not for: what was prepared and whether it still fits (the engine). Where the record does not answer, each gateway prepares for
-//! itself.
+//! Not for: what was prepared and whether it still fits (the engine). If the record does not answer, each gateway prepares for itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,14 +21,14 @@ use crate::context_engine::prepared::PreparedState;
 use crate::context_engine::snapshot::Snapshot;
 use crate::decide::trigger::Urgency;
 
-/// A prepared summary is kept under this name.
+/// The name under which a prepared summary is stored.
 const PREPARED: &str = "prepared_summary";
-/// How long it is kept. A conversation that continues later gets a new summary.
+/// How long it is stored. A conversation that continues later gets a new summary.
 const KEPT_MS: Millis = 24 * 60 * 60 * 1_000;
-/// How often a gateway that waits for another's summary looks.
+/// How often a gateway checks for the summary of another.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Prepares a summary and records it; waits for that of a gateway which is preparing one.
+/// Prepares a summary and records it, or waits for the gateway that is preparing one.
 pub(super) async fn prepare(
     setup: SessionSetup,
     chain: u64,
@@ -52,8 +51,8 @@ pub(super) async fn prepare(
     outcome
 }
 
-/// The lock under which a summary is prepared. `None` where another has it all the time, or the record does not answer: this gateway
-/// then does what it would do alone.
+/// Takes the lock under which a summary is prepared. `None` if another gateway holds it all the time, or if the record does not answer:
+/// this gateway then prepares for itself.
 async fn until_nobody_prepares(setup: &SessionSetup, chain: u64, wait: Duration) -> Option<ConversationLock> {
     let until = Instant::now() + wait;
     loop {
@@ -66,19 +65,19 @@ async fn until_nobody_prepares(setup: &SessionSetup, chain: u64, wait: Duration)
     }
 }
 
-/// Has the engine take over what another gateway prepared for this conversation, if one did.
+/// Passes the engine what another gateway prepared for this conversation, if it did.
 async fn take_over(setup: &SessionSetup, snapshot: &Snapshot) {
     let (store, scope, now_ms) =
         (Arc::clone(&setup.store), scope(setup, &snapshot.session), setup.host.now_ms());
     let kept = blocking(move || store.guard(&scope, PREPARED, now_ms)).await;
-    // What cannot be read is made again.
+    // A value that cannot be read is prepared again.
     let kept = kept.ok().flatten().and_then(|kept| serde_json::from_value::<PreparedState>(kept.value).ok());
     if let Some(prepared) = kept {
         setup.engine.take_over(snapshot, &prepared);
     }
 }
 
-/// Records what was prepared. Where that fails, only this gateway has it.
+/// Records what was prepared. If that fails, only this gateway has it.
 async fn keep(setup: &SessionSetup, prepared: PreparedState) {
     let (store, scope, now_ms) =
         (Arc::clone(&setup.store), scope(setup, &prepared.session), setup.host.now_ms());
@@ -101,16 +100,16 @@ fn scope(setup: &SessionSetup, session: &SessionId) -> GuardScope {
 /// What a compaction does about a summary that another gateway is preparing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OthersWork {
-    /// It is of no use for it.
+    /// Ignores it, because it cannot use it.
     Ignored,
-    /// The compaction comes later, as there is room for more messages.
+    /// Prefers it: the compaction is postponed, because more messages fit.
     Preferred,
-    /// It is waited for, at most so long.
+    /// Waits for it, at most this long.
     WaitedFor(Duration),
 }
 
 impl OthersWork {
-    /// For a compaction that is wanted this much. `wait` is how long its caller waits for a summary, if that is limited.
+    /// Returns the choice for a compaction. `wait` is how long its caller waits for a summary, if limited.
     pub(super) fn of(ask: &CompactionSpec, wait: Option<Duration>) -> Self {
         match ask.urgency {
             _ if ask.is_particular() => Self::Ignored,
@@ -121,14 +120,14 @@ impl OthersWork {
 }
 
 impl ManagedSession {
-    /// Takes over what another gateway prepared. As long as what is returned is held, no other begins to prepare a summary. The error
-    /// names one that is preparing.
+    /// Adopts what another gateway prepared. While the returned lock is held, no other gateway starts to prepare a summary. The error is
+    /// the holder that is preparing one.
     pub(super) async fn share_preparation(
         &self,
         others: OthersWork,
     ) -> Result<Option<ConversationLock>, SessionError> {
         let snapshot = self.snapshot();
-        // A summary of this gateway that comes too late has the lock already.
+        // A late summary of this gateway holds the lock already.
         let asks_model =
             self.compaction.late_task.is_none() && self.setup.engine.prepares_for_others(&snapshot);
         let chain = self.prompt.view.session().chain;
@@ -138,7 +137,7 @@ impl ManagedSession {
             OthersWork::Preferred => {
                 match hold_renewing(&self.setup, LockRequest::preparation_name(chain)).await {
                     Err(error @ SessionError::Locked { .. }) => return Err(error),
-                    // A record that does not answer is no reason to do without a summary.
+                    // If the record does not answer, the summary is prepared anyway.
                     other => other.ok(),
                 }
             }
@@ -148,10 +147,10 @@ impl ManagedSession {
         Ok(lock)
     }
 
-    /// Takes away what was prepared for a view that is over.
+    /// Removes what was prepared for a previous view.
     pub(super) async fn forget_prepared(&self, session: &SessionId) {
         let (store, scope) = (Arc::clone(&self.setup.store), scope(&self.setup, session));
-        // One that stays is not used: it names its session.
+        // If it remains, it is not used: it names its session.
         let _ = blocking(move || store.set_guard(&scope, PREPARED, None)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! State of a session that the record keeps: guards, limits, windows that providers stated, notices.
+//! State of a session that is stored in the record: guards, limits, windows that providers stated, notices.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::decide::guard::GUARD_NAME;
 use crate::recorded_state::RecordedState;
 
 impl ManagedSession {
-    /// Keeps the state of the guards, if it changed. A failure is reported and does not stop anything: the state is in memory.
+    /// Stores the state of the guards if it changed. A failure is reported and stops nothing, because the state is also in memory.
     pub(super) async fn store_guard(&mut self) {
         if self.compaction.guard == self.compaction.stored_guard {
             return;
@@ -33,8 +33,7 @@ impl ManagedSession {
         }
     }
 
-    /// Keeps what the conversation is held with, if that changed. Where it cannot be kept, commands show what the settings
-    /// say instead; the next call tries again.
+    /// Stores the limits in use if they changed. If that fails, commands show the limits from the settings; the next call tries again.
     pub(super) async fn store_limits(&mut self) {
         if self.persistence.stored_limits.as_ref().is_some_and(|kept| self.matches_limits(kept)) {
             return;
@@ -48,7 +47,7 @@ impl ManagedSession {
         }
     }
 
-    /// Tells the engine what the person took out of the state. Where the record cannot say, it goes by what it heard last.
+    /// Passes the user's corrections to the engine. If the record cannot be read, the engine keeps the last ones.
     pub(super) async fn tell_corrections(&mut self) {
         let (store, owner, session) =
             (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
@@ -62,7 +61,7 @@ impl ManagedSession {
         }
     }
 
-    /// Keeps a window that the provider stated.
+    /// Stores a window that the provider stated.
     pub(super) async fn store_window(&self, scope: GuardScope, window_tokens: u64) {
         let store = Arc::clone(&self.setup.store);
         let now_ms = self.setup.host.now_ms();
@@ -77,7 +76,7 @@ impl ManagedSession {
         }
     }
 
-    /// Says something once, for good.
+    /// Shows a notice that is shown only once per user.
     pub(super) async fn notice_once(&self, key: &'static str, text: String) {
         let store = Arc::clone(&self.setup.store);
         let now_ms = self.setup.host.now_ms();
@@ -89,7 +88,7 @@ impl ManagedSession {
             store.set_guard(&GuardScope::Global, key, Some(&guard)).map(|()| true)
         })
         .await;
-        // Where it cannot be remembered it is said again rather than never.
+        // If it cannot be stored as shown, showing it again is better than never.
         if first.unwrap_or(true) {
             self.notice(text);
         }

@@ -1,4 +1,4 @@
-//! What an engine's summariser learns about the conversation, and how its calls get into the record.
+//! The conversation's link to its engine's summariser, and the recording of the summariser's calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use super::{ManagedSession, record};
 use crate::event::{EngineEvent, EventSink};
 use crate::summary::{BookingFuture, SummaryCalls};
 
-/// Writes calls for summaries into the record.
+/// Records the calls for summaries.
 struct SummaryBooking {
     store: Arc<dyn Store>,
     owner: Owner,
@@ -37,7 +37,7 @@ impl SummaryCalls for SummaryBooking {
 }
 
 impl ManagedSession {
-    /// Where calls for summaries are booked, told once.
+    /// Sets where calls for summaries are recorded.
     pub(super) fn set_summary_booking(&self) {
         if let Some(line) = self.setup.engine.summary_host() {
             line.set_calls(Arc::new(SummaryBooking {
@@ -49,7 +49,7 @@ impl ManagedSession {
         }
     }
 
-    /// The model that holds the conversation from now on.
+    /// Sets the conversation's current model.
     pub(super) fn set_summary_target(&self) {
         if let Some(line) = self.setup.engine.summary_host() {
             line.set_target(self.setup.target.clone());

@@ -1,8 +1,8 @@
 //! Tool definitions by need: which ones are in the prompt of the next call, and how deferred ones are loaded.
 //!
-//! The decision is stored in the list that was sent, which the record has, so that another process continues with the same
-//! bytes. It is made again when the prefix is rewritten anyway: in the first call, after the provider's cache has expired,
-//! and when the client changed its tools.
+//! The decision is stored as the list that was sent, which is in the record, so that another process continues with the same bytes. It is
+//! made again when the prefix is rewritten anyway: in the first call, after the provider's cache has expired, and when the client changed
+//! its tools.
 //!
 //! Not for: the arithmetic (`decide::tools`) and the form of lists (`prompt::tool_list`).
 
@@ -17,7 +17,7 @@ use super::ManagedSession;
 use crate::decide::tools::{PromptFigures, ToolFigures};
 use crate::prompt::tool_list::{FIND_TOOLS, ListedTool, ToolList, found};
 
-/// Tools that left the prompt of a request.
+/// Tools that are deferred in the last request.
 #[derive(Clone, Debug)]
 pub struct DeferredTools {
     left: Vec<ListedTool>,
@@ -25,16 +25,16 @@ pub struct DeferredTools {
 }
 
 impl DeferredTools {
-    /// The name of the tool that brings others back.
+    /// The name of the tool that loads deferred tools.
     pub const FIND: &str = FIND_TOOLS;
 
-    /// The tools that a call of [`Self::FIND`] with these arguments asks for; none if nothing fits.
+    /// Returns the tools that a call of [`Self::FIND`] with these arguments loads; empty if none matches.
     #[must_use]
     pub fn found(&self, arguments: &Value) -> Vec<String> {
         found(&self.left, arguments)
     }
 
-    /// What such a call is answered in words.
+    /// Returns the text of the result of such a call.
     #[must_use]
     pub fn text(&self, found: &[String]) -> String {
         if found.is_empty() {
@@ -44,7 +44,7 @@ impl DeferredTools {
         format!("These tools can be called now: {}", found.join(", "))
     }
 
-    /// The same as the content of a result: references, at which the provider loads the definitions, where it does that.
+    /// Returns the content of the result: references by which the provider loads the definitions, if it supports that.
     #[must_use]
     pub fn content(&self, found: &[String]) -> Value {
         if self.deferral != ToolDeferral::ByReference || found.is_empty() {
@@ -53,7 +53,7 @@ impl DeferredTools {
         found.iter().map(|name| json!({ "type": "tool_reference", "tool_name": name })).collect()
     }
 
-    /// The message with the result of such a call.
+    /// Returns the message with the result of such a call.
     #[must_use]
     pub fn result_json(&self, wire_format: WireFormat, call_id: &str, found: &[String]) -> String {
         let content = self.content(found);
@@ -72,13 +72,13 @@ impl DeferredTools {
         value.to_string()
     }
 
-    /// How they come back.
+    /// Returns how deferred tools are loaded.
     #[must_use]
     pub fn deferral(&self) -> ToolDeferral {
         self.deferral
     }
 
-    /// Whether a tool is among them.
+    /// Whether a tool is deferred.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.left.iter().any(|tool| tool.name == name)
@@ -86,8 +86,8 @@ impl DeferredTools {
 }
 
 impl ManagedSession {
-    /// Takes the definitions out of the next request that are not worth their place in the prompt; `own` are tools of ours
-    /// in it, which stay. `None` where the list stays as it is.
+    /// Removes the definitions from the next request that are not worth their cost; `own` are our tools in it, which stay. `None` if the
+    /// list does not change.
     pub fn defer_tools(
         &mut self,
         request: &mut Request,
@@ -100,7 +100,7 @@ impl ManagedSession {
         let Some(list) = self.tool_list(request, own) else { return Ok(None) };
         let left = match self.left_before(&list, deferral) {
             Some(left) if !self.is_cache_cold() => left,
-            // A list that stayed as it was stays so while the provider has it.
+            // An unchanged list stays unchanged while the provider has it cached.
             None if self.is_prefix_warm(request) => return Ok(None),
             _ => self.leaving(request, &list, deferral),
         };
@@ -112,7 +112,7 @@ impl ManagedSession {
         Ok(Some(DeferredTools { left: list.only(&left), deferral }))
     }
 
-    /// The tools that had left the last request, for calls of [`DeferredTools::FIND`] that are still to be answered.
+    /// Returns the tools deferred in the last request, for answering calls of [`DeferredTools::FIND`].
     #[must_use]
     pub fn deferred_tools(&self, request: &Request, own: &[String]) -> Option<DeferredTools> {
         let deferral = self.setup.target.policy.economy.tools;
@@ -122,7 +122,7 @@ impl ManagedSession {
         Some(DeferredTools { left: list.only(&left), deferral })
     }
 
-    /// These tools are in the list of the next request.
+    /// Adds these tools to the list of the next request.
     pub fn bring_back(&mut self, names: impl IntoIterator<Item = String>) {
         if self.setup.target.policy.economy.tools == ToolDeferral::ByList {
             self.economy.brought_back.extend(names);
@@ -133,7 +133,7 @@ impl ManagedSession {
         ToolList::of(request, &self.prompt.view.session().origin.program, own)
     }
 
-    /// What had left the last request, if that was made of the same tools, without what was brought back since.
+    /// Returns the tools deferred in the last request, if it was made from the same tools, without those loaded since.
     fn left_before(&self, list: &ToolList, deferral: ToolDeferral) -> Option<BTreeSet<String>> {
         self.prompt.last_call_ms?;
         let sent = self.prompt.envelope.envelope()?.request().tools()?;
@@ -142,7 +142,7 @@ impl ManagedSession {
         Some(left.into_iter().filter(|name| !back.contains(name)).collect())
     }
 
-    /// Whether the provider has a prompt that begins with these tools.
+    /// Whether the provider has a cached prompt that starts with these tools.
     fn is_prefix_warm(&self, request: &Request) -> bool {
         let sent = self.prompt.envelope.envelope().and_then(|envelope| envelope.request().tools());
         self.prompt.last_call_ms.is_some()
@@ -150,7 +150,7 @@ impl ManagedSession {
             && sent.is_some_and(|sent| request.tools().is_some_and(|tools| tools.0 == sent.0))
     }
 
-    /// Which tools leave a prefix that is written anew.
+    /// Returns which tools to defer in a prefix that is rewritten.
     fn leaving(&self, request: &Request, list: &ToolList, deferral: ToolDeferral) -> BTreeSet<String> {
         let view = &self.prompt.view;
         let (used, answers) = last_uses(view.messages());
@@ -184,12 +184,12 @@ impl ManagedSession {
     }
 }
 
-/// A name as a part of a text.
+/// Returns the content profile of a name.
 fn named(name: &str) -> ContentProfile {
     ContentProfile { text: TextProfile::of(name), ..ContentProfile::default() }
 }
 
-/// The answer in which each tool was last called, and how many answers there are.
+/// Returns the number of the answer in which each tool was last called, and the number of answers.
 fn last_uses(messages: &[Message]) -> (BTreeMap<String, u64>, u64) {
     let (mut used, mut answers, mut was_answer) = (BTreeMap::new(), 0, false);
     for message in messages {

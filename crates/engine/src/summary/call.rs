@@ -1,4 +1,4 @@
-//! One call for a summary: sent with a time limit, parsed and booked.
+//! One call for a summary: sent with a time limit, parsed and recorded.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,56 +23,56 @@ use crate::host::Host;
 use crate::limits::target::ModelTarget;
 use crate::upstream::{UpstreamAnswer, UpstreamFailureCause};
 
-/// What calls for summaries are booked as.
+/// The task under which calls for summaries are recorded.
 const SUMMARY_TASK: &str = "compression";
 
-/// Pieces of an answer that may wait to be looked at.
+/// The capacity of the channel for pieces of an answer.
 const PIECES_WAITING: usize = 64;
-/// Beyond its silence, a model has so long for each token it may answer: even a slow one writes ten in a second.
+/// The time limit for each token of an answer, in addition to the limit on silence: even a slow model writes ten tokens per second.
 const LONGEST_TOKEN: Duration = Duration::from_millis(100);
 
-/// A call to be made.
+/// A call to make for a summary.
 pub(crate) struct SummaryCall<'a> {
     pub(crate) route: &'a SummaryRoute,
     pub(crate) form: SummaryForm,
     pub(crate) call: OutgoingCall,
-    /// The prompt as it is estimated, for when the provider does not count it.
+    /// The estimated size of the prompt, used if the provider does not count it.
     pub(crate) prompt_tokens: u64,
-    /// Tokens the answer may have.
+    /// The maximum tokens of the answer.
     pub(crate) answer_tokens: u64,
-    /// What else is asked of a summary.
+    /// A further check of the summary.
     pub(crate) judge: &'a (dyn Fn(&SummaryDocument) -> Result<(), SummaryDefect> + Sync),
 }
 
-/// What a call is for.
+/// The purpose of a call.
 pub(crate) struct CallPurpose {
-    /// As it is booked.
+    /// The task under which it is recorded.
     pub(crate) task: &'static str,
-    /// As its failure is booked, before the reason.
+    /// The text that precedes the reason in the record of a failure.
     pub(crate) failed: String,
-    /// The prompt as it is estimated, for when the provider does not count it.
+    /// The estimated size of the prompt, used if the provider does not count it.
     pub(crate) prompt_tokens: u64,
-    /// Tokens the answer may have.
+    /// The maximum tokens of the answer.
     pub(crate) answer_tokens: u64,
 }
 
-/// Where calls for one summary are made from.
+/// Makes the calls for one summary.
 pub(crate) struct SummaryCaller<'a> {
     pub(crate) summary_host: &'a SummaryHost,
     pub(crate) session: &'a SessionId,
     pub(crate) host: &'a dyn Host,
-    /// Who waits for the summary.
+    /// The priority of the calls.
     pub(crate) priority: Priority,
-    /// What all calls took so far.
+    /// The totals of all calls so far.
     pub(crate) tally: Mutex<CallTotals>,
 }
 
-/// What calls took.
+/// Totals of several calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallTotals {
     pub(crate) calls: u64,
     pub(crate) usage: Usage,
-    /// `None` once one of them has no price.
+    /// The cost; `None` once the price of one call is unknown.
     pub(crate) cost_micro_usd: Option<u64>,
 }
 
@@ -101,7 +101,7 @@ impl SummaryCaller<'_> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a call for a summary and reads what comes back.
+    /// Makes a call for a summary and parses the answer.
     pub(crate) async fn ask(&self, ask: SummaryCall<'_>) -> Result<Notes, RouteFailure> {
         let SummaryCall { route, form, call, prompt_tokens, answer_tokens, judge } = ask;
         let errand = CallPurpose {
@@ -118,7 +118,7 @@ impl SummaryCaller<'_> {
         self.send(route, call, &errand, read).await
     }
 
-    /// Makes a call for one section and reads what comes back.
+    /// Makes a call for one section and parses the answer.
     pub(crate) async fn ask_section(
         &self,
         ask: SummaryCall<'_>,
@@ -139,7 +139,7 @@ impl SummaryCaller<'_> {
         self.send(ask.route, ask.call, &errand, read).await
     }
 
-    /// Makes a call, reads what comes back, and books it.
+    /// Makes a call, parses the answer, and records both.
     pub(crate) async fn send<T>(
         &self,
         route: &SummaryRoute,
@@ -147,7 +147,7 @@ impl SummaryCaller<'_> {
         errand: &CallPurpose,
         read: impl FnOnce(&Answer) -> Result<T, RouteFailure>,
     ) -> Result<T, RouteFailure> {
-        // Signs of life count while a model reads and thinks.
+        // Count any bytes as a sign of life while a model reads and reasons.
         call.hold_back = HoldBack::UntilBytes;
         call.priority = self.priority;
         let send_state = call.send_state.clone();
@@ -198,8 +198,8 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Waits for an answer as long as its author gives signs of life, and not for ever. With a failure comes what had
-/// arrived.
+/// Waits for an answer as long as the model sends anything, up to the time limit of the whole. A failure comes with the part received so
+/// far.
 async fn answer_within(
     target: &ModelTarget,
     call: OutgoingCall,
@@ -213,7 +213,7 @@ async fn answer_within(
     let mut began = Instant::now();
     let mut heard = began;
     loop {
-        // A server that works on other requests first is not silent.
+        // Time in a server's queue does not count as silence.
         if let Some(sent_at) = send_state.sent_at() {
             began = began.max(sent_at);
             heard = heard.max(sent_at);
@@ -225,7 +225,7 @@ async fn answer_within(
                 return answered.map_err(|unanswered| {
                     let failure = match unanswered.cause {
                         UpstreamFailureCause::Trouble(trouble) => RouteFailure::Trouble(Box::new(trouble)),
-                        // Nothing here cancels it: its slot was needed for a request with a waiting caller.
+                        // Only a foreground request that needs its slot cancels it.
                         UpstreamFailureCause::Cancelled => RouteFailure::Postponed,
                     };
                     (failure, unanswered.received)

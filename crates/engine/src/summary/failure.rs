@@ -12,57 +12,57 @@ use super::parse::SummaryDefect;
 const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
-/// What passes by itself is left alone for so long: the first time, the second, and from then on.
+/// How long a route is skipped after a temporary failure: the first, the second, and all later ones.
 const PASSING_MS: [u64; 3] = [30 * SECOND_MS, 2 * MINUTE_MS, 5 * MINUTE_MS];
-/// The same for what cost its whole time, or money for nothing.
+/// The same for a failure that used its whole time limit, or cost money.
 const DEAR_MS: [u64; 3] = [MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS];
-/// What needs a change by a person.
+/// The same for a failure that needs a change by the user.
 const LASTING_MS: u64 = 10 * MINUTE_MS;
-/// What needs money.
+/// The same for a failure that needs a payment.
 const UNPAID_MS: u64 = 30 * MINUTE_MS;
-/// A rate limit that does not say when it ends.
+/// The same for a rate limit without a stated end.
 const UNSTATED_LIMIT_MS: u64 = MINUTE_MS;
-/// A provider that asks for a little patience gets it at once.
+/// A wait of at most this is made at once if the provider requests it.
 const SHORT_WAIT: Duration = Duration::from_secs(10);
-/// Before the same is tried a second time.
+/// The wait before a second attempt.
 const SECOND_TRY_WAIT: Duration = Duration::from_secs(1);
 
-/// Why one way to a summary did not lead there.
+/// Why a route returned no summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RouteFailure {
-    /// The provider did not answer, or not all.
+    /// The provider failed or its answer broke off.
     Trouble(Box<ProviderError>),
-    /// It kept silent for too long, or did not come to an end.
+    /// The model was silent for too long, or exceeded the time limit.
     TookTooLong {
-        /// How long it was waited for.
+        /// How long the call waited.
         waited: Duration,
     },
-    /// It answered with something that is no summary.
+    /// The answer is not a summary.
     Defect(SummaryDefect),
-    /// The window has no room for any of the messages.
+    /// The window is too small for any of the messages.
     WindowTooSmall {
-        /// The window.
+        /// The size of the window.
         window_tokens: u64,
-        /// What would have to be read.
+        /// The size of the smallest prompt.
         needed_tokens: u64,
     },
-    /// It failed a short while ago.
+    /// The route failed recently and is skipped.
     Resting {
-        /// How the call failed.
+        /// The recent failure.
         failure: Box<RouteFailure>,
-        /// Until when it is left alone.
+        /// When the pause ends.
         until_ms: Millis,
-        /// How long that is from now.
+        /// The remaining time in milliseconds.
         for_ms: u64,
     },
-    /// The request cannot be written.
+    /// The request cannot be encoded.
     NotWritable(String),
-    /// No caller waited for it, and its server was needed for a request with a waiting caller.
+    /// A background call was cancelled because a request with a waiting caller needed its server.
     Postponed,
 }
 
 impl RouteFailure {
-    /// Whether it may work later without anybody changing anything.
+    /// Whether a later attempt may succeed without any change.
     #[must_use]
     pub(crate) fn passes(&self) -> bool {
         match self {
@@ -73,14 +73,14 @@ impl RouteFailure {
         }
     }
 
-    /// How long to wait before the same is tried once more; `None` when that would not help.
+    /// Returns the wait before a second attempt; `None` if that would not help.
     #[must_use]
     pub(crate) fn second_try(&self) -> Option<Duration> {
         match self {
-            // Another answer to the same question may be better.
+            // A second answer may be better.
             Self::Defect(SummaryDefect::Declined { .. }) => None,
             Self::Defect(_) => Some(Duration::ZERO),
-            // A second time may be billed like the first, and somebody may be waiting.
+            // A second attempt may be billed too, and a caller may be waiting.
             Self::Trouble(trouble) if trouble.kind == ProviderErrorKind::Timeout => None,
             Self::Trouble(trouble) => match trouble.retry() {
                 Retry::No => None,
@@ -95,7 +95,7 @@ impl RouteFailure {
         }
     }
 
-    /// How long the way is left alone after it failed so often before in a row; `None` when trying it costs nothing.
+    /// Returns how long the route is skipped after this many failures in a row before; `None` if trying it costs nothing.
     #[must_use]
     pub(crate) fn rest_ms(&self, failures_before: u32) -> Option<u64> {
         let rung = |ladder: [u64; 3]| ladder[(failures_before as usize).min(ladder.len() - 1)];
@@ -112,7 +112,7 @@ impl RouteFailure {
                 | ProviderErrorKind::UnknownModel
                 | ProviderErrorKind::WrongWire { .. }
                 | ProviderErrorKind::MalformedRequest { .. } => LASTING_MS,
-                // The last of these are about the text, but the next one begins as this one does.
+                // The last of these depend on the text, but the next request starts with the same text.
                 ProviderErrorKind::Timeout
                 | ProviderErrorKind::PromptTooLong { .. }
                 | ProviderErrorKind::PayloadTooLarge { .. }
@@ -129,7 +129,7 @@ impl RouteFailure {
             Self::TookTooLong { .. } | Self::Defect(_) => rung(DEAR_MS),
             // No model was called.
             Self::WindowTooSmall { .. } | Self::Resting { .. } | Self::NotWritable(_) => return None,
-            // Nothing is wrong with the model.
+            // The model itself is fine.
             Self::Postponed => return None,
         })
     }
@@ -155,10 +155,10 @@ impl fmt::Display for RouteFailure {
     }
 }
 
-/// A way that was tried.
+/// A route that was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FailedRoute {
-    /// Who was asked and how, in words.
+    /// The model and the form of the request, in words.
     pub(crate) route: String,
     pub(crate) failure: RouteFailure,
 }
@@ -169,7 +169,7 @@ impl fmt::Display for FailedRoute {
     }
 }
 
-/// All failures as one: it passes if one of them does, and is about the answers only if all of them are.
+/// Combines all failures: the result is temporary if any of them is, and concerns the answers only if all of them do.
 pub(crate) fn all_failed(failures: &[FailedRoute]) -> SummariseError {
     let words = failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     let mut too_small = None;

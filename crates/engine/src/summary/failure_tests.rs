@@ -1,4 +1,4 @@
-//! What each failure means for the next time.
+//! Tests of the consequences of each failure.
 
 use throughline_provider::{ConnectStage, RequestComplaint, WrongWireSign};
 
@@ -21,7 +21,7 @@ fn kinds_of_failure_and_what_follows() {
     let slow = RouteFailure::TookTooLong { waited: Duration::from_secs(120) };
     let too_long = ProviderErrorKind::PromptTooLong { window_tokens: None, prompt_tokens: None };
     let complaint = RequestComplaint::Other;
-    // Passes; tried again after seconds; left alone for seconds, the first time and the fourth.
+    // Temporary; seconds before a second attempt; seconds for which the route is skipped, the first time and the fourth.
     let cases = [
         (trouble(ProviderErrorKind::Auth), false, None, Some((600, 600))),
         (trouble(ProviderErrorKind::Forbidden), false, None, Some((600, 600))),

@@ -1,22 +1,21 @@
 //! The two forms of a summary request, and the choice of the cheaper one.
 //!
-//! Inline: the conversation as it was last sent, followed by one instruction. The model has the conversation in its
-//! cache and reads it at a tenth of the price, but reads all of it. Standalone: the compacted part quoted as data,
-//! without tool definitions and with long results cut, at the full price. Only the conversation's own model can be
-//! called inline. Pure: figures in, a choice with its cost out.
+//! Inline: the conversation as it was last sent, followed by one instruction. The model has the conversation in its cache and reads it at a
+//! tenth of the price, but reads all of it. Standalone: the compacted part quoted as data, without tool definitions and with long results
+//! cut, at the full price. Only the conversation's own model can be called inline. Pure: computes a choice and its cost from figures.
 
 use std::fmt;
 
 use serde::Serialize;
 use throughline_tokens::{PricedCall, Usage};
 
-/// How a model is asked.
+/// The form of a summary request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SummaryForm {
-    /// Behind the conversation it holds already.
+    /// An instruction after the conversation that the model was last sent.
     Inline,
-    /// With the messages quoted.
+    /// A separate request that quotes the messages.
     Standalone,
 }
 
@@ -30,23 +29,23 @@ impl fmt::Display for SummaryForm {
     }
 }
 
-/// Why a conversation cannot be ridden on.
+/// Why an inline request is not possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum InlineObstacle {
-    /// Another model is asked than the one that holds it.
+    /// The model is not the conversation's own.
     OtherModel,
-    /// It has not been sent in its present form yet.
+    /// The conversation has not been sent in its present form yet.
     NotSent,
-    /// What is to be compacted reaches beyond what was sent.
+    /// The compacted part extends beyond what was sent.
     SentTooLittle,
-    /// With the instruction and the answer it does not fit the window.
+    /// The prompt with instruction and answer exceeds the window.
     NoRoom,
-    /// The request forces a tool call, a form of answer or a place to stop.
+    /// The request forces a tool call, an output format or a stop sequence.
     Constrained,
-    /// The request relies on what the provider keeps.
+    /// The request refers to state that the provider stores.
     ProviderState,
-    /// The model was asked in this form a short while ago, and what it said was no summary.
+    /// The model recently gave an unusable answer to an inline request.
     FailedLately,
 }
 
@@ -64,45 +63,44 @@ impl fmt::Display for InlineObstacle {
     }
 }
 
-/// What each form would send.
+/// The figures of both forms.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FormFacts<'a> {
-    /// The model that would be asked.
+    /// The model to call.
     pub model: &'a str,
-    /// Who serves it.
+    /// The provider that serves it.
     pub provider: &'a str,
-    /// Now, in milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Tokens the answer may have.
+    /// The maximum tokens of the answer.
     pub answer_tokens: u64,
-    /// Riding: tokens that are in the cache, and tokens that are not; or why that is not possible.
+    /// Inline: cached and uncached tokens, or why it is not possible.
     pub inline: Result<(u64, u64), InlineObstacle>,
-    /// Apart: tokens to be read.
+    /// Standalone: prompt tokens.
     pub standalone_tokens: u64,
-    /// Apart: calls to be made, each with an answer.
+    /// Standalone: number of calls, each with an answer.
     pub standalone_calls: u64,
 }
 
-/// What a form would send and cost.
+/// The tokens and cost of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct FormCost {
     /// Tokens by bucket.
     pub usage: Usage,
-    /// By list price, in millionths of a dollar; `None` where there is none.
+    /// The list price in millionths of a dollar; `None` if unknown.
     pub micro_usd: Option<u64>,
-    /// In thousandths of a prompt token, where there is no price: an answer's token counts five times, one from the cache
-    /// a tenth.
+    /// The cost in thousandths of a prompt token, for comparison without prices: an output token counts five times, a cached one a tenth.
     pub weight: u64,
 }
 
-/// A choice with its sum.
+/// A choice with its calculation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct FormChoice {
-    /// What was chosen.
+    /// The chosen form.
     pub form: SummaryForm,
-    /// What inline would cost, or why it is not possible.
+    /// The cost of the inline form, or why it is not possible.
     pub inline: Result<FormCost, InlineObstacle>,
-    /// What asking standalone would cost.
+    /// The cost of the standalone form.
     pub standalone: FormCost,
 }
 

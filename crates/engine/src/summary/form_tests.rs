@@ -1,4 +1,4 @@
-//! Which form is cheaper, and what is said about it.
+//! Tests of the choice of the cheaper form, and of its description.
 
 use super::*;
 

@@ -11,16 +11,16 @@ use throughline_store::{NewCall, SessionId};
 
 use crate::limits::target::ModelTarget;
 
-/// Books a call; the caller waits until that is done.
+/// The future of recording a call; the caller waits for it.
 pub(crate) type BookingFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Told of every call that was made for a summary, failed ones too.
+/// Receives every call made for a summary, including failed ones.
 pub trait SummaryCalls: Send + Sync {
-    /// A call for the summary of a session is over.
+    /// Records a finished call for the summary of a session.
     fn finished<'a>(&'a self, session: &'a SessionId, call: NewCall) -> BookingFuture<'a>;
 }
 
-/// What a conversation and the writer of its summaries exchange.
+/// The link between a conversation and its summariser.
 #[derive(Default)]
 pub struct SummaryHost {
     told: Mutex<HostState>,
@@ -33,28 +33,28 @@ struct HostState {
 }
 
 impl SummaryHost {
-    // Each value is replaced whole, so a panic elsewhere leaves them usable.
+    // Each value is replaced as a whole, so it is usable after a panic elsewhere.
     fn told(&self) -> MutexGuard<'_, HostState> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The model that holds the conversation.
+    /// Sets the conversation's model.
     pub fn set_target(&self, target: ModelTarget) {
         self.told().target = Some(target);
     }
 
-    /// Who books calls for summaries.
+    /// Sets the receiver of calls for summaries.
     pub fn set_calls(&self, calls: Arc<dyn SummaryCalls>) {
         self.told().calls = Some(calls);
     }
 
-    /// The model that holds the conversation, as far as anyone said.
+    /// Returns the conversation's model, if it was set.
     #[must_use]
     pub fn target(&self) -> Option<ModelTarget> {
         self.told().target.clone()
     }
 
-    /// Books a call for a summary.
+    /// Records a call for a summary.
     pub async fn book(&self, session: &SessionId, call: NewCall) {
         let calls = self.told().calls.clone();
         if let Some(calls) = calls {

@@ -16,30 +16,30 @@ use super::standalone::cap_member;
 use super::transcript::shortened;
 use crate::prompt::cached_prompt::CachedPrompt;
 
-/// How long a provider that says nothing is taken to keep a prompt.
+/// The assumed cache lifetime of a provider that states none.
 const USUAL_CACHE_TTL: Duration = Duration::from_secs(300);
-/// The smallest prompt that is cached by default.
+/// The assumed size of the smallest cached prompt.
 const USUAL_CACHE_MINIMUM: u64 = 1_024;
-/// Of the room a window leaves, so much is used: sizes are estimates.
+/// Percentage of the free window to use, because sizes are estimates.
 const USED_ROOM_PERCENT: u64 = 95;
-/// Less room for the answer than this share of the budget is too little.
+/// The minimum space for the answer, as a percentage of the budget.
 const LEAST_ANSWER_PERCENT: u64 = 125;
-/// Characters by which a message is pointed at.
+/// Characters of a message that are quoted to identify it.
 const POINTER_CHARS: usize = 100;
 
-/// A call that rides on the conversation.
+/// A call that appends an instruction to the conversation.
 pub(crate) struct InlineCall {
     pub(crate) call: OutgoingCall,
-    /// Tokens that are in the cache.
+    /// Number of cached tokens in the prompt.
     pub(crate) cached_tokens: u64,
-    /// Tokens that are not.
+    /// Number of uncached tokens.
     pub(crate) new_tokens: u64,
-    /// Tokens the answer may have.
+    /// The maximum tokens of the answer.
     pub(crate) answer_tokens: u64,
 }
 
 impl InlineCall {
-    /// The conversation as it was sent, with the request for notes behind it; or why that is not possible.
+    /// Returns the conversation as it was sent, followed by the request for notes; or why that is not possible.
     pub(crate) fn on(
         cached_prompt: &CachedPrompt,
         request: &SummaryRequest<'_>,
@@ -61,7 +61,7 @@ impl InlineCall {
         let instruction_tokens = token_model.estimate(&TextProfile::of(&instruction));
         let sent_tokens = cached_prompt.prompt_tokens().unwrap_or_else(|| request.sizes.iter().sum());
         let prompt_tokens = sent_tokens.saturating_add(instruction_tokens);
-        // Thinking as the conversation asks for it comes on top: asking for less would be another prompt to the cache.
+        // The conversation's thinking budget is added: a smaller one would change the cached prompt.
         let thinking_tokens = thinking_tokens(cached_prompt.request());
         let wanted = answer_room(brief.budget_tokens, &target.model, window_tokens);
         let wanted = wanted.saturating_add(thinking_tokens);
@@ -90,25 +90,25 @@ impl InlineCall {
         Ok(Self { call, cached_tokens, new_tokens: prompt_tokens - cached_tokens, answer_tokens })
     }
 
-    /// The whole prompt.
+    /// Returns the size of the whole prompt.
     pub(crate) fn prompt_tokens(&self) -> u64 {
         self.cached_tokens.saturating_add(self.new_tokens)
     }
 }
 
-/// Tokens that a request on the Anthropic wire sets apart for thinking.
+/// Returns the thinking budget of an Anthropic request.
 fn thinking_tokens(request: &Request) -> u64 {
     let budget = request.member("thinking").and_then(|thinking| thinking.get("budget_tokens"));
     budget.and_then(|tokens| tokens.0.parse().ok()).unwrap_or(0)
 }
 
-/// The one message that is put behind the conversation.
+/// Returns the message that is appended to the conversation.
 fn instruction(request: &SummaryRequest<'_>, brief: &SummaryBrief<'_>, kept: usize) -> String {
     let first_kept = request.messages.get(request.plan.middle.end).map_or_else(String::new, pointer);
     let has_notes = notes_in_conversation(request);
     let asked = brief.riding_request(kept, &first_kept, has_notes);
     match request.earlier {
-        // Notes that were prepared meanwhile stand nowhere in the conversation.
+        // Notes that were prepared in the meantime are not in the conversation.
         Some(earlier) if has_notes == HasNotes::No => {
             format!("{}\n\n{asked}", brief.quoted_notes(&earlier.to_markdown()))
         }
@@ -116,7 +116,7 @@ fn instruction(request: &SummaryRequest<'_>, brief: &SummaryBrief<'_>, kept: usi
     }
 }
 
-/// How much of what was sent last the provider still has.
+/// Returns how many tokens of the last prompt are probably still cached.
 fn cached_tokens(cached_prompt: &CachedPrompt, sent_tokens: u64, now_ms: Millis) -> u64 {
     let target = cached_prompt.target();
     let ttl = match target.cache {
@@ -134,7 +134,7 @@ fn cached_tokens(cached_prompt: &CachedPrompt, sent_tokens: u64, now_ms: Millis)
     if is_warm && caches && sent_tokens >= minimum { sent_tokens } else { 0 }
 }
 
-/// Whether a request leaves a model no choice but to call a tool, to answer in some form, or to stop at some word.
+/// Whether a request forces a tool call, an output format or a stop sequence.
 fn is_constrained(request: &Request) -> bool {
     let is_set = |value: &RawJson<'_>| !matches!(value.0, "null" | "[]" | "{}" | "\"\"");
     let chosen = request.member("tool_choice").filter(is_set).is_some_and(|choice| {
@@ -152,7 +152,7 @@ fn is_constrained(request: &Request) -> bool {
     chosen || formed || stops || several
 }
 
-/// Whether the notes to be brought up to date are those the conversation shows.
+/// Whether the notes to update are the ones that the conversation shows.
 fn notes_in_conversation(request: &SummaryRequest<'_>) -> HasNotes {
     let Some(earlier) = request.earlier else { return HasNotes::No };
     let shown = request.plan.earlier.summaries.iter().filter_map(|index| request.messages.get(*index));
@@ -162,7 +162,7 @@ fn notes_in_conversation(request: &SummaryRequest<'_>) -> HasNotes {
     if shown.into_iter().any(is_earlier) { HasNotes::Yes } else { HasNotes::No }
 }
 
-/// Words by which a reader of the conversation finds a message.
+/// Returns the beginning of a message, by which the model can identify it.
 fn pointer(message: &Message) -> String {
     let quoted = |text: &str| {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! What cannot be ridden on, and how a message is pointed at.
+//! Tests of the obstacles, and of the text that identifies a message.
 
 use throughline_transcript::{SharedText, WireFormat, decode_message};
 use throughline_wire::RequestParts;

@@ -1,8 +1,8 @@
-//! Parses a model's answer to a summary, or to the reason why it is none.
+//! Parses a model's answer into a summary, or into the reason why it is not one.
 //!
-//! The form may vary: reasoning or a preamble in front, a code fence around everything, headings of any level, bold or
-//! numbered. The substance may not: our headings must be present with text under them, and the summary must be shorter than
-//! what it replaces. Not for: whether the text is true (every compaction checks that).
+//! The form may vary: reasoning or a preamble in front, a code fence around everything, headings of any level, bold or numbered. The
+//! content must be a summary: our headings with text under them, and shorter than what it replaces. Not for: whether the text is true
+//! (every compaction checks that).
 
 use std::fmt;
 
@@ -11,50 +11,50 @@ use throughline_wire::{Answer, StopReason};
 
 use super::prompt::guidance;
 
-/// Of the thirteen headings so many have to be there; a section that is missing is taken to have nothing to say.
+/// The minimum number of our thirteen headings; a missing section counts as empty.
 const FEWEST_HEADINGS: usize = 7;
-/// Tags that models wrap their thinking in.
+/// Tags in which models enclose their reasoning.
 const THINKING_TAGS: [&str; 6] = ["think", "thinking", "thought", "reasoning", "reflection", "scratchpad"];
-/// A longer line is no heading.
+/// The longest line that can be a heading.
 const LONGEST_HEADING_CHARS: usize = 60;
-/// Words of a model that are repeated to people are cut here.
+/// The longest text of a model that is quoted to users.
 const LONGEST_QUOTE_CHARS: usize = 120;
 
-/// Why an answer is no summary.
+/// Why an answer is not a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SummaryDefect {
-    /// There was nothing in it.
+    /// The answer is empty.
     Empty,
-    /// There was nothing but white space in it.
+    /// The answer is only white space.
     Blank,
-    /// The model thought and then said nothing.
+    /// The answer has only reasoning.
     OnlyReasoning,
-    /// The model called a tool instead.
+    /// The answer is a tool call.
     CalledTool {
         /// The name of the tool.
         name: String,
     },
     /// The model declined.
     Declined {
-        /// In its words.
+        /// Its words.
         words: String,
     },
-    /// It reached the end of the room for answers.
+    /// The answer was cut off at the output limit.
     CutOff,
     /// The headings are not ours: another language, or another structure.
     OtherSections {
-        /// How many of ours there are.
+        /// The number of our headings in it.
         known: usize,
         /// The first of the others.
         others: Vec<String>,
     },
-    /// The headings are there and nothing is under them.
+    /// The headings are present without text under them.
     SaysNothing,
-    /// It is not shorter than what it replaces.
+    /// The summary is not shorter than what it replaces.
     LongerThanSource {
-        /// Its tokens.
+        /// Tokens of the summary.
         tokens: u64,
-        /// The tokens of what it replaces.
+        /// Tokens of what it replaces.
         source_tokens: u64,
     },
 }
@@ -83,15 +83,15 @@ impl fmt::Display for SummaryDefect {
     }
 }
 
-/// A summary as a model wrote it.
+/// A summary written by a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notes {
     pub(crate) document: SummaryDocument,
-    /// Sections it left out.
+    /// Sections that it left out.
     pub(crate) missing: Vec<Section>,
 }
 
-/// Reads an answer.
+/// Parses an answer.
 pub(crate) fn read_answer(answer: &Answer) -> Result<Notes, SummaryDefect> {
     if is_cut_off(answer) && answer.tool_calls().next().is_none() && answer.refusal().is_none() {
         return Err(SummaryDefect::CutOff);
@@ -99,7 +99,7 @@ pub(crate) fn read_answer(answer: &Answer) -> Result<Notes, SummaryDefect> {
     read_text(&answer_text(answer)?)
 }
 
-/// Reads an answer that is to be one section. Of one that was cut off the whole lines count.
+/// Parses an answer that should be one section. Of one that was cut off, the complete lines are used.
 pub(crate) fn read_section(answer: &Answer, section: Section) -> Result<SummaryDocument, SummaryDefect> {
     let text = answer_text(answer)?;
     let said = without_thinking(&text).ok_or(SummaryDefect::OnlyReasoning)?;
@@ -129,7 +129,7 @@ fn is_cut_off(answer: &Answer) -> bool {
     matches!(answer.stop.reason, StopReason::OutputLimit | StopReason::WindowLimit)
 }
 
-/// The words of an answer that is neither a call nor a refusal.
+/// Returns the text of an answer that is neither a call nor a refusal.
 fn answer_text(answer: &Answer) -> Result<String, SummaryDefect> {
     if let Some(call) = answer.tool_calls().next() {
         return Err(SummaryDefect::CalledTool { name: call.name.clone() });
@@ -152,7 +152,7 @@ fn answer_text(answer: &Answer) -> Result<String, SummaryDefect> {
     Ok(text)
 }
 
-/// Reads the words of an answer.
+/// Parses the text of an answer.
 fn read_text(text: &str) -> Result<Notes, SummaryDefect> {
     let said = without_thinking(text).ok_or(SummaryDefect::OnlyReasoning)?;
     let lines: Vec<&str> = said.lines().map(|line| line.trim_end_matches('\r')).collect();
@@ -174,24 +174,24 @@ fn read_text(text: &str) -> Result<Notes, SummaryDefect> {
     Ok(Notes { document, missing })
 }
 
-/// Whether fences in an answer part code from words.
+/// Whether code fences in an answer are respected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fences {
-    /// Lines between two of them are code, whatever they look like.
+    /// Lines between two fences are code, even if they look like headings.
     Count,
-    /// They mean nothing: somebody was quoted who opened one and never closed it.
+    /// Fences are ignored, because a quoted text opens one without closing it.
     Ignored,
 }
 
-/// An answer with our headings in the form the document knows.
+/// An answer converted to the document's form, with our headings.
 struct SectionedText {
     markdown: String,
-    /// The headings in the order they came.
+    /// The headings, in order of appearance.
     found: Vec<Section>,
 }
 
 impl SectionedText {
-    /// Reads with fences, unless that loses headings which stand there one after the other, each of them once.
+    /// Parses with fences, unless that hides headings which would otherwise appear in order and once each.
     fn of(body: &[&str]) -> Self {
         let with_fences = Self::read(body, Fences::Count);
         let without = Self::read(body, Fences::Ignored);
@@ -210,7 +210,7 @@ impl SectionedText {
                 read.markdown.push_str("## ");
                 read.markdown.push_str(section.heading());
             } else {
-                // Code may hold lines that look like headings; indented they are words.
+                // Code may contain lines that look like headings; indented, they are text.
                 if fence.is_some() && !line.starts_with("  ") {
                     read.markdown.push_str("  ");
                 }
@@ -225,12 +225,12 @@ impl SectionedText {
     }
 }
 
-/// What a model said after it had thought aloud; `None` when it never came to that.
+/// Returns the text after the reasoning; `None` if there is none.
 fn without_thinking(text: &str) -> Option<&str> {
     let said = text.trim();
     for tag in THINKING_TAGS {
         let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
-        // Some templates open the tag in the prompt, so only its end is in the answer.
+        // Some chat templates open the tag in the prompt, so the answer has only the closing tag.
         let opened = starts_with_ignoring_case(said, &open);
         let end = find_ignoring_case(said, &close);
         let first_open = find_ignoring_case(said, &open);
@@ -265,7 +265,7 @@ fn find_ignoring_case(text: &str, wanted: &str) -> Option<usize> {
     None
 }
 
-/// The lines from the first heading of ours on; when a fence opens right before it, only as far as that fence goes.
+/// Returns the lines from our first heading on; if a fence opens right before it, only up to the end of that fence.
 fn notes_in<'a, 'b>(lines: &'b [&'a str]) -> &'b [&'a str] {
     let Some(first) = lines.iter().position(|line| heading(line).is_some()) else { return &[] };
     let before = lines.iter().take(first).rev().find(|line| !line.trim().is_empty());
@@ -275,7 +275,7 @@ fn notes_in<'a, 'b>(lines: &'b [&'a str]) -> &'b [&'a str] {
     lines.get(first..end).unwrap_or_default()
 }
 
-/// The characters of a code fence that a line opens or closes.
+/// Returns the fence characters of a line that opens or closes a code fence.
 fn fence_of(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -283,7 +283,7 @@ fn fence_of(line: &str) -> Option<&str> {
     (length >= 3).then(|| line.get(..length)).flatten()
 }
 
-/// The section a line is the heading of.
+/// Returns the section whose heading a line is.
 fn heading(line: &str) -> Option<Section> {
     if line.chars().count() > LONGEST_HEADING_CHARS {
         return None;
@@ -295,7 +295,7 @@ fn heading(line: &str) -> Option<Section> {
     if line.starts_with(char::is_whitespace) {
         return None;
     }
-    // Without hashes only our very words count: others may stand in a sentence or a list.
+    // Without `#`, a line must be exactly our heading: similar words may be part of a sentence or a list.
     let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let after_number = numbered.strip_prefix(['.', ')']).filter(|_| numbered.len() < line.len());
     let bare = after_number.unwrap_or(line).trim();
@@ -303,14 +303,14 @@ fn heading(line: &str) -> Option<Section> {
     Section::ALL.into_iter().find(|section| bare.eq_ignore_ascii_case(section.heading()))
 }
 
-/// The first headings of an answer that are not ours.
+/// Returns the first headings of an answer that are not ours.
 fn other_headings(lines: &[&str]) -> Vec<String> {
     let is_heading = |line: &&&str| line.starts_with('#') || (line.starts_with("**") && line.ends_with("**"));
     let others = lines.iter().filter(is_heading).filter(|line| heading(line).is_none());
     others.take(3).map(|line| format!("\"{}\"", shown(line.trim_matches(['#', '*', ' ', ':'])))).collect()
 }
 
-/// Words of a model as people are shown them: one line, not too long.
+/// Formats a model's words for users: one short line.
 fn shown(words: &str) -> String {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(LONGEST_QUOTE_CHARS) {

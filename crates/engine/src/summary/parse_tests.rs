@@ -1,4 +1,4 @@
-//! Answers in every form models give them, and those that are none.
+//! Tests of valid answers in all forms that models use, and of invalid ones.
 
 use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerPart, Seal, Stop, ToolCall};
@@ -33,7 +33,7 @@ fn a_fence_in_quoted_words_that_nobody_closed_hides_no_heading() {
     let read = said(&quoted).unwrap();
     assert_eq!(read.missing, []);
     assert_eq!(read.document.entries(Section::CriticalContext)[0].text, "about critical context");
-    // Code that is closed may hold whatever it likes.
+    // Closed code blocks may contain anything.
     let template = "- about goal\n```md\n## Blocked\n## Goal\n```";
     let read = said(&notes().replace("- about goal", template)).unwrap();
     assert_eq!(read.document.entries(Section::Blocked)[0].text, "about blocked");
@@ -136,7 +136,7 @@ fn what_is_no_summary_is_named() {
     }
 }
 
-/// The sections as the prompt describes them: what a model says that repeats the question.
+/// The prompt's descriptions of the sections: the answer of a model that repeats the question.
 struct SectionsOf;
 
 impl SectionsOf {

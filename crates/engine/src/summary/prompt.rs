@@ -22,42 +22,42 @@ const DAYS: &str = include_str!("prompts/days.md");
 const SMALL: &str = include_str!("prompts/small.md");
 const TERSE: &str = include_str!("prompts/terse.md");
 
-/// Words a token has, in hundredths: people's languages differ, and this one is for orientation.
+/// Words per token, in hundredths. A rough figure, because languages differ.
 const WORDS_PERCENT: u64 = 60;
 
-/// What is to be written.
+/// The parameters of a summary request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SummaryBrief<'a> {
-    /// Marks lines of ours.
+    /// The mark of our own lines.
     pub(crate) mark: &'a QuoteMark,
-    /// Room for the notes.
+    /// The token budget of the notes.
     pub(crate) budget_tokens: u64,
-    /// The day, as year-month-day.
+    /// The date, as year-month-day.
     pub(crate) today: &'a str,
-    /// What most of them shall be about.
+    /// The subject that the notes should focus on.
     pub(crate) focus: Option<&'a str>,
-    /// What kind of notes.
+    /// The kind of notes.
     pub(crate) manner: SummaryKind,
-    /// What a memory has to say.
+    /// What a memory plugin contributes.
     pub(crate) memory: Option<&'a str>,
     /// Why an earlier answer could not be used.
     pub(crate) problem: Option<&'a str>,
 }
 
 impl SummaryBrief<'_> {
-    /// Standing instructions for a model that is asked apart from the conversation.
+    /// Returns the system prompt of a standalone request.
     pub(crate) fn apart_system(&self) -> String {
         let intro = APART.trim_end().replace("{mark}", &self.mark.to_string());
         format!("{intro}\n\n{}", self.how())
     }
 
-    /// Standing instructions for a small model that is asked for one section at a time.
+    /// Returns the system prompt for a small model, which writes one section at a time.
     pub(crate) fn small_system(&self) -> String {
         SMALL.trim_end().replace("{mark}", &self.mark.to_string())
     }
 
-    /// What is quoted for a small model, and the one section it is asked for. Only the end differs from section to section,
-    /// so that the model's server reads the messages once.
+    /// Returns the prompt for a small model: the quoted messages and one section. Only the end differs between sections, so that the server
+    /// processes the messages once.
     pub(crate) fn small_request(&self, transcript: &str, section: Section) -> String {
         let mut parts = vec![self.mark.quote("messages", transcript)];
         if let Some(focus) = self.focus {
@@ -70,7 +70,7 @@ impl SummaryBrief<'_> {
         parts.join("\n\n")
     }
 
-    /// What is quoted for it, and the request itself. `next` is what the person says after the quoted part.
+    /// Returns the prompt with the quoted messages and the request. `next` is the user's message after the quoted part.
     pub(crate) fn apart_request(
         &self,
         earlier: Option<&str>,
@@ -91,7 +91,7 @@ impl SummaryBrief<'_> {
         parts.join("\n\n")
     }
 
-    /// The one message that is put behind the conversation for its own model.
+    /// Returns the message that is appended to the conversation for its own model.
     pub(crate) fn riding_request(&self, kept: usize, first_kept: &str, has_notes: HasNotes) -> String {
         let (kept, first_kept) = match kept {
             0 => ("Messages that are still to come will stay".to_owned(), "the next one"),
@@ -110,7 +110,7 @@ impl SummaryBrief<'_> {
         parts.join("\n\n")
     }
 
-    /// Notes that are to be brought up to date.
+    /// Quotes the notes that are to be updated.
     pub(crate) fn quoted_notes(&self, earlier: &str) -> String {
         let update = update(", between the next two lines with the mark");
         format!("{update}\n\n{}", self.mark.quote("notes so far", earlier))
@@ -135,7 +135,7 @@ impl SummaryBrief<'_> {
         }
     }
 
-    /// The focus comes last, where it counts most, and then the request.
+    /// Adds the focus and the request, which models weigh most at the end.
     fn focus_and_request(&self, parts: &mut Vec<String>) {
         if let Some(focus) = self.focus {
             parts.push(FOCUS.trim_end().replace("{mark}", &self.mark.to_string()));
@@ -163,7 +163,7 @@ fn manner_words(manner: SummaryKind) -> impl Iterator<Item = &'static str> {
     reach.into_iter().chain(detail).map(str::trim_end)
 }
 
-/// Whether a conversation holds notes of an earlier compaction.
+/// Whether a conversation contains notes of an earlier compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HasNotes {
     /// It does.
@@ -176,7 +176,7 @@ fn update(place: &str) -> String {
     UPDATE.trim_end().replace("{where}", place)
 }
 
-/// What a small model is asked about a section.
+/// Returns the instructions for a section for a small model.
 fn small_guidance(section: Section) -> &'static str {
     match section {
         Section::Goal => "Write what the person wants to achieve.",
@@ -189,7 +189,7 @@ fn small_guidance(section: Section) -> &'static str {
     }
 }
 
-/// What the prompt says about a section: a model that only says it again has said nothing.
+/// Returns the prompt's description of a section: an answer that only repeats it is empty.
 pub(crate) fn guidance(section: Section) -> &'static str {
     let heading = section.heading();
     let after = SECTIONS

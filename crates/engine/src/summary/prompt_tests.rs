@@ -1,4 +1,4 @@
-//! What a model is asked, word for word, and that nothing of it was forgotten.
+//! Tests of the exact prompts, and that none of their parts is missing.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! A question to the models that write summaries, about texts that are quoted with it.
+//! A question to the summary models about texts that are quoted with it.
 //!
 //! Not for: choosing the texts, or using the answer.
 
@@ -15,12 +15,12 @@ use super::standalone::{Cap, plain_call};
 use super::summariser::ModelSummaries;
 
 impl ModelSummaries {
-    /// Asks one model after the other until one answers.
+    /// Asks the models in order until one answers.
     pub(super) async fn ask(&self, question: &ModelQuestion<'_>) -> Result<ModelAnswer, String> {
         let mut problem = "no model is there to be asked".to_owned();
         let (setup, summary_host) = self.parts();
         let host = setup.host.as_ref();
-        // The model may be at another provider than the conversation's.
+        // The model's provider may not be the conversation's, so secrets are masked.
         let text =
             setup.redactor.as_ref().map_or_else(|| question.text.into(), |it| it.redact(question.text));
         let desk = SummaryCaller {

@@ -5,15 +5,15 @@
 
 use std::fmt;
 
-/// Drawn again so often at most; a mark that stands in a text by chance is rare, twice in a row nearly impossible.
+/// The limit of draws. A mark that occurs in a text by chance is rare, twice in a row nearly impossible.
 const MOST_DRAWS: u32 = 64;
 
-/// A mark.
+/// A mark that separates quoted text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QuoteMark(String);
 
 impl QuoteMark {
-    /// Draws a mark that none of the texts contains.
+    /// Draws a mark that occurs in none of the texts.
     pub(crate) fn draw<'a>(
         random: &dyn Fn() -> u32,
         texts: impl IntoIterator<Item = &'a str> + Clone,
@@ -22,7 +22,7 @@ impl QuoteMark {
         for draw in 0..=MOST_DRAWS {
             mark = format!("{:08x}", random());
             if draw == MOST_DRAWS {
-                // A source of chance that has stuck: longer than any run of such characters in the texts.
+                // The random source is stuck: use a mark longer than any run of such characters in the texts.
                 let longest = texts.clone().into_iter().map(longest_run).max().unwrap_or(0);
                 mark = "0".repeat(longest + 1);
             }
@@ -33,12 +33,12 @@ impl QuoteMark {
         Self(mark)
     }
 
-    /// A line of ours.
+    /// Returns one of our own lines.
     pub(crate) fn line(&self, words: &str) -> String {
         format!("---- {self} {words}")
     }
 
-    /// A text between two lines of ours.
+    /// Returns a text between two of our lines.
     pub(crate) fn quote(&self, what: &str, text: &str) -> String {
         format!("{}\n{}\n{}", self.line(what), text.trim_end(), self.line(&format!("end of {what}")))
     }

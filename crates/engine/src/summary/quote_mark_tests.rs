@@ -1,4 +1,4 @@
-//! Marks are in no text they part.
+//! Tests that marks do not occur in the texts they separate.
 
 use std::cell::Cell;
 

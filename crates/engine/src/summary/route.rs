@@ -11,16 +11,16 @@ use super::failure::RouteFailure;
 use super::form::SummaryForm;
 use crate::limits::target::ModelTarget;
 
-/// A model that may be asked for summaries.
+/// A model that can be called for summaries.
 #[derive(Clone, Debug)]
 pub struct SummaryRoute {
     /// The model.
     pub target: ModelTarget,
-    /// How long it may keep silent.
+    /// How long it may be silent.
     pub time_limit: Duration,
 }
 
-/// What a route is remembered by: the model, where it is, and how it was asked.
+/// The identity of a route: the model, its endpoint, and the form of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RouteKey {
     model: String,
@@ -29,12 +29,13 @@ pub(crate) struct RouteKey {
 }
 
 impl SummaryRoute {
-    /// What is known of the route as a whole is known of asking apart, which is always possible; riding may fail alone.
+    /// Returns the key for a form. The standalone form, which is always possible, represents the route as a whole; the inline form may fail
+    /// alone.
     pub(crate) fn key(&self, form: SummaryForm) -> RouteKey {
         RouteKey { model: self.target.model.clone(), endpoint: self.target.endpoint.clone(), form }
     }
 
-    /// Whether this is the same model at the same place.
+    /// Whether this is the same model at the same endpoint.
     pub(crate) fn is(&self, other: &ModelTarget) -> bool {
         self.target.model == other.model && self.target.endpoint == other.endpoint
     }
@@ -46,7 +47,7 @@ impl fmt::Display for SummaryRoute {
     }
 }
 
-/// How routes fared lately. One for all conversations of a process: a provider that is down is down for each of them.
+/// The recent failures of routes. Shared by all conversations of a process, because a provider that is down is down for all.
 #[derive(Debug, Default)]
 pub struct RouteHealth {
     known: Mutex<HashMap<RouteKey, RouteHistory>>,
@@ -56,7 +57,7 @@ pub struct RouteHealth {
 struct RouteHistory {
     failures: u32,
     rest: Option<(RouteFailure, Millis)>,
-    /// The window a refusal stated.
+    /// The window stated by a refusal.
     window_tokens: Option<u64>,
 }
 
@@ -65,14 +66,14 @@ impl RouteHealth {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why a route is left alone now, if it is.
+    /// Returns the failure because of which a route is skipped now, if it is.
     pub(crate) fn resting(&self, route: &RouteKey, now_ms: Millis) -> Option<RouteFailure> {
         let (failure, until_ms) = self.known().get(route)?.rest.clone()?;
         let for_ms = u64::try_from(until_ms.saturating_sub(now_ms)).ok().filter(|ms| *ms > 0)?;
         Some(RouteFailure::Resting { failure: Box::new(failure), until_ms, for_ms })
     }
 
-    /// A route failed.
+    /// Records a failure of a route.
     pub(crate) fn failed(&self, route: RouteKey, failure: &RouteFailure, now_ms: Millis) {
         let mut known = self.known();
         let lately = known.entry(route).or_default();
@@ -82,7 +83,7 @@ impl RouteHealth {
         }
     }
 
-    /// A route led to a summary.
+    /// Records a success of a route.
     pub(crate) fn worked(&self, route: &RouteKey) {
         if let Some(lately) = self.known().get_mut(route) {
             lately.failures = 0;
@@ -90,12 +91,12 @@ impl RouteHealth {
         }
     }
 
-    /// A refusal stated a window, or that the one believed in is too large.
+    /// Records a window that a refusal stated or implied.
     pub(crate) fn learn_window(&self, route: RouteKey, window_tokens: u64) {
         self.known().entry(route).or_default().window_tokens = Some(window_tokens);
     }
 
-    /// The window of a route as far as refusals stated one.
+    /// Returns the recorded window of a route.
     pub(crate) fn learnt_window(&self, route: &RouteKey) -> Option<u64> {
         self.known().get(route)?.window_tokens
     }

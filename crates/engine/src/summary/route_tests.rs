@@ -1,4 +1,4 @@
-//! Routes that are left alone, and for how long.
+//! Tests of how long routes are skipped.
 
 use throughline_provider::{ProviderError, ProviderErrorKind};
 

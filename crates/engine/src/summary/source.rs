@@ -1,4 +1,4 @@
-//! How an engine gets its summariser, and the models for questions.
+//! The interfaces through which an engine gets its summariser and the models for questions.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,22 +11,22 @@ use throughline_store::SessionId;
 use super::host::SummaryHost;
 use crate::context_engine::outcome::CompressRequest;
 
-/// Gives the summariser for one request: which one, and knowing what else the request brings, is its own affair.
+/// Provides a summariser for each request, chosen by the request.
 pub trait SummariserSource: Send + Sync {
-    /// The summariser to be used now.
+    /// Returns the summariser for a request.
     fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser>;
 
-    /// Receives the conversation's own calls, if it wants to know.
+    /// Returns the link through which it receives the conversation's own calls, if it uses them.
     fn summary_host(&self) -> Option<Arc<SummaryHost>> {
         None
     }
 
-    /// Whether there is a model that answers questions.
+    /// Whether a model is available for questions.
     fn can_answer(&self) -> bool {
         false
     }
 
-    /// Asks the model that writes summaries a question about texts that are given with it.
+    /// Asks a summary model a question about texts that are given with it.
     fn answer<'a>(&'a self, _question: &'a ModelQuestion<'a>) -> ModelAnswerFuture<'a> {
         Box::pin(std::future::ready(Err("no model writes summaries here".to_owned())))
     }
@@ -42,20 +42,20 @@ impl SummariserSource for OneSummariser {
     }
 }
 
-/// A question with everything it is to be answered from.
+/// A question with all texts needed to answer it.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelQuestion<'a> {
-    /// The session it is asked in.
+    /// The session in which it is asked.
     pub session: &'a SessionId,
-    /// What the call is booked as.
+    /// The task under which the call is recorded.
     pub task: &'static str,
-    /// Whether anyone waits for the answer.
+    /// The priority of the call.
     pub priority: Priority,
-    /// How to answer.
+    /// Instructions for answering.
     pub instructions: &'a str,
-    /// What is quoted, and the question.
+    /// The quoted texts and the question.
     pub text: &'a str,
-    /// Room for the answer.
+    /// The maximum tokens of the answer.
     pub answer_tokens: u64,
 }
 
@@ -64,14 +64,14 @@ impl ModelQuestion<'_> {
     pub const TASK: &'static str = "recall";
 }
 
-/// An answer.
+/// A model's answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelAnswer {
-    /// Its words.
+    /// The text.
     pub text: String,
     /// The model that gave it.
     pub author: String,
 }
 
-/// An answer on its way; words when there is none.
+/// The future of an answer; the error is a message.
 pub type ModelAnswerFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, String>> + Send + 'a>>;

@@ -25,31 +25,31 @@ use super::transcript::{RenderedTranscript, shortened};
 use crate::limits::target::ModelTarget;
 use crate::prompt::cached_prompt::CachedPrompt;
 
-/// Tries to get one part summarised: one, one more, and one with a parameter mended.
+/// The limit of attempts per part: the first, a repetition, and one with a corrected parameter.
 const MOST_TRIES: u32 = 3;
-/// Estimates of prompts are off by up to this share of the window.
+/// Percentage of the window reserved for errors of the estimate.
 const MARGIN_PERCENT: u64 = 8;
-/// Share of the window that a summary may take up.
+/// Percentage of the window that a summary may use.
 const SUMMARY_PERCENT: u64 = 25;
-/// Less room than this for messages is none.
+/// The minimum space for messages.
 const LEAST_PART_TOKENS: u64 = 200;
-/// The summary of a part gets at least so much of the room.
+/// The minimum budget of the summary of a part.
 const LEAST_PART_BUDGET_TOKENS: u64 = 300;
-/// Parts tell some things twice, which merging takes out.
+/// The budget of all parts, as a percentage: parts repeat some facts, which merging removes.
 const PART_BUDGET_PERCENT: u64 = 125;
-/// Characters of what the person says next, ...
+/// Characters of the user's next message to quote, ...
 const NEXT_CHARS: u64 = 700;
-/// ... and at most one for so many tokens of the window.
+/// ... at most one per this many tokens of the window.
 const NEXT_CHAR_TOKENS: u64 = 16;
-/// A model with a window of at most this is asked for one section at a time: instructions for thirteen sections and an
-/// answer with all of them would leave it little to read, and models so small lose track of them.
+/// A model with a window of at most this writes one section at a time: instructions for thirteen sections and an answer with all of them
+/// would leave little space for messages, and such small models lose track of them.
 const SMALL_WINDOW_TOKENS: u64 = 8_192;
-/// The longest section of such a model, as a share of its window.
+/// The maximum size of such a section, as a percentage of the window.
 const SMALL_SECTION_PERCENT: u64 = 8;
-/// A second try after one that was too long aims at this share of the room.
+/// After an answer that was too long, the second attempt gets this percentage of the budget.
 const SHORTER_PERCENT: u64 = 65;
 
-/// A model that is asked apart.
+/// A standalone request to one model.
 pub(crate) struct StandaloneCall<'a> {
     pub(crate) route: &'a SummaryRoute,
     pub(crate) desk: &'a SummaryCaller<'a>,
@@ -59,21 +59,21 @@ pub(crate) struct StandaloneCall<'a> {
     pub(crate) today: &'a str,
     pub(crate) window_tokens: u64,
     pub(crate) token_model: TokenModel,
-    /// The call whose headers this one carries: the last one to the conversation's own model.
+    /// The call whose headers are sent along: the last one to the conversation's own model.
     pub(crate) extras: Option<&'a CachedPrompt>,
-    /// All that is to be summarised, which may be more than one part.
+    /// All messages to summarise, possibly in more than one part.
     pub(crate) whole: Range<usize>,
     pub(crate) happened: Mutex<AttemptLog>,
 }
 
-/// What happened while parts were written.
+/// Events while the parts were written.
 #[derive(Debug, Default)]
 pub(crate) struct AttemptLog {
     pub(crate) failure: Option<RouteFailure>,
     pub(crate) missing: Vec<Section>,
 }
 
-/// Texts of a prompt beside the messages.
+/// The texts of a prompt besides the messages.
 struct PromptParts {
     earlier: Option<String>,
     next: Option<String>,
@@ -82,14 +82,14 @@ struct PromptParts {
     manner: SummaryKind,
 }
 
-/// What differs between tries.
+/// The parameters that differ between attempts.
 struct StandaloneAttempt {
     budget_tokens: u64,
     problem: Option<String>,
     cap: Cap,
 }
 
-/// How the cap on output is sent.
+/// How the output limit is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cap {
     Usual,
@@ -98,12 +98,12 @@ pub(crate) enum Cap {
 }
 
 impl StandaloneCall<'_> {
-    /// What came of the parts.
+    /// Returns the events.
     pub(crate) fn into_happened(self) -> AttemptLog {
         self.happened.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tokens that asking for all of it would send, and in how many calls.
+    /// Returns the prompt tokens needed to summarise everything, and the number of calls.
     pub(crate) fn size(&self, request: &SummaryRequest<'_>) -> (u64, u64) {
         let parts = throughline_compaction::split_span(request, self).map_or(1, |parts| parts.len() as u64);
         let messages: u64 = self.whole.clone().map(|message| self.reads_tokens(request, message)).sum();
@@ -120,7 +120,7 @@ impl StandaloneCall<'_> {
     }
 
     fn around(&self, request: &SummaryRequest<'_>) -> PromptParts {
-        // What the person said last and what is not compacted shows what matters.
+        // The user's last message, if it is not compacted, shows what matters.
         let last = request.messages.iter().enumerate().rfind(|(_, message)| message.is_human());
         let next =
             last.filter(|(index, _)| !request.plan.summarised().any(|summarised| summarised == *index));
@@ -135,7 +135,7 @@ impl StandaloneCall<'_> {
         }
     }
 
-    /// The largest summary this model can write at once.
+    /// Returns the size of the largest summary that this model can write at once.
     fn most_budget(&self, request: &SummaryRequest<'_>) -> u64 {
         request.budget_tokens.min(self.window_tokens.saturating_mul(SUMMARY_PERCENT) / 100)
     }
@@ -149,7 +149,7 @@ impl StandaloneCall<'_> {
         self.window_tokens <= SMALL_WINDOW_TOKENS
     }
 
-    /// Tokens of a prompt beside the messages.
+    /// Returns the tokens of a prompt besides the messages.
     fn overhead_tokens(&self, request: &SummaryRequest<'_>) -> u64 {
         let around = self.around(request);
         let mark = QuoteMark::draw(&|| 0, std::iter::empty());
@@ -185,7 +185,7 @@ impl StandaloneCall<'_> {
         }
     }
 
-    /// Room for the summary of a part: its share of the whole, and a little more.
+    /// Returns the budget for the summary of a part: its share of the whole, and a little more.
     fn part_budget(&self, request: &SummaryRequest<'_>) -> u64 {
         let most = self.most_budget(request);
         if request.span == self.whole {
@@ -204,8 +204,8 @@ impl StandaloneCall<'_> {
         self.window_tokens.saturating_mul(SMALL_SECTION_PERCENT) / 100
     }
 
-    /// A part by a small model: one section after the other, and only those that take understanding. Rules write the
-    /// others, and whatever the model could not write.
+    /// Summarises a part with a small model: section by section, and only those that require understanding. Rules write the others, and
+    /// those that the model could not write.
     async fn part_by_section(&self, request: &SummaryRequest<'_>) -> Result<SummaryDocument, RouteFailure> {
         let around = self.around(request);
         let mut sections = vec![Section::CompletedActions, Section::KeyDecisions];
@@ -228,7 +228,7 @@ impl StandaloneCall<'_> {
                     self.log().missing.push(section);
                     failure = Some(RouteFailure::Defect(defect));
                 }
-                // Nobody is there, or the request is too large: the next section would fare no better.
+                // The server is down or the request is too large: the next section would fail too.
                 Err(other) => return Err(other),
             }
         }
@@ -244,7 +244,7 @@ impl StandaloneCall<'_> {
         }
     }
 
-    /// One section by a small model.
+    /// Writes one section with a small model.
     async fn section(
         &self,
         request: &SummaryRequest<'_>,
@@ -283,7 +283,7 @@ impl StandaloneCall<'_> {
         self.happened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The messages of a part, written out.
+    /// Returns the transcript of a part.
     fn transcript(&self, request: &SummaryRequest<'_>, mark: &QuoteMark) -> Result<String, RouteFailure> {
         let room = self.part_tokens(request).unwrap_or(0);
         let written = self.rendered.within(request.span.clone(), mark, room, &self.token_model);
@@ -293,7 +293,7 @@ impl StandaloneCall<'_> {
         })
     }
 
-    /// A call with these instructions and this text, the tokens of its prompt, and those its answer may have.
+    /// Returns a call with these instructions and this text, with the sizes of its prompt and answer.
     fn written(
         &self,
         (system, text): &(String, String),
@@ -345,7 +345,7 @@ impl StandaloneCall<'_> {
         Err(RouteFailure::NotWritable("no try was left".to_owned()))
     }
 
-    /// The cap that a refusal asks for.
+    /// Returns the output limit that a refusal asks for.
     fn mended_cap(&self, failure: &RouteFailure) -> Option<Cap> {
         let RouteFailure::Trouble(trouble) = failure else { return None };
         match &trouble.kind {
@@ -431,25 +431,25 @@ impl Summariser for StandaloneCall<'_> {
             self.part(&request).await.map_err(|failure| {
                 let words = failure.to_string();
                 self.log().failure = Some(failure);
-                // What it is in kind is kept above.
+                // The kind of failure is recorded above.
                 SummariseError::Permanent(words)
             })
         })
     }
 }
 
-/// What the cap on output is called where a model is asked; `None` where none is taken.
+/// Returns the name of the output limit at an endpoint; `None` if the endpoint accepts none.
 pub(crate) fn cap_member(target: &ModelTarget) -> Option<CapMember> {
     match target.wire_format {
-        // A subscription of Codex takes no cap at all.
+        // Codex subscriptions accept no output limit.
         _ if target.provider == "openai-codex" => None,
-        // Only OpenAI insists on the new name of it.
+        // Only OpenAI requires the new name.
         WireFormat::Chat if target.provider != "openai" => Some(CapMember::MaxTokens),
         wire_format => Some(CapMember::usual(wire_format)),
     }
 }
 
-/// Instructions and a text as a request on the wire of a model, with the tokens its answer may have.
+/// Builds a request from instructions and a text in the model's wire format, with this output limit.
 pub(crate) fn plain_call(
     route: &SummaryRoute,
     window_tokens: u64,
@@ -482,8 +482,7 @@ pub(crate) fn plain_call(
     ))
 }
 
-/// Whether a summary is shorter than what it replaces. Of a part only its words count: its headings are those of the
-/// whole.
+/// Whether a summary is shorter than what it replaces. For a part, only the text counts: its headings are those of the whole.
 pub(crate) fn is_shorter(
     document: &SummaryDocument,
     request: &SummaryRequest<'_>,
@@ -500,7 +499,7 @@ pub(crate) fn is_shorter(
     Err(SummaryDefect::LongerThanSource { tokens, source_tokens })
 }
 
-/// Rules of the person's in earlier notes stay, word for word, whatever became of them on the way through a model.
+/// Copies the user's rules from the earlier notes unchanged, whatever the model made of them.
 pub(crate) fn carry_rules(document: &mut SummaryDocument, earlier: &SummaryDocument) {
     let single_spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let told = single_spaced(&document.to_markdown());

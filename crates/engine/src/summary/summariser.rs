@@ -1,8 +1,8 @@
-//! Summaries by models: one route after the other until one returns a summary.
+//! Summaries by models: tries the routes in order until one returns a summary.
 //!
-//! Models named in the settings are called standalone. The conversation's own model is called before or after them, or
-//! never, in the cheaper form. A route that fails is skipped for a while, depending on the kind of failure. If no route is
-//! left, the caller postpones the compaction or uses rules.
+//! Models named in the settings are called standalone. The conversation's own model is called before or after them, or never, in the
+//! cheaper form. A route that fails is skipped for a while, depending on the kind of failure. If no route is left, the caller postpones the
+//! compaction or uses rules.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -33,12 +33,12 @@ use crate::decide::trigger::Trigger;
 use crate::host::Host;
 use crate::prompt::cached_prompt::CachedPrompt;
 
-/// How often a smaller window is tried after a refusal.
+/// How many smaller windows are tried after refusals.
 const MOST_SMALLER_WINDOWS: u32 = 2;
-/// Where a refusal states no window, the next try takes this share of the one believed in.
+/// If a refusal states no window, the next attempt assumes this percentage of the previous window.
 const SMALLER_PERCENT: u64 = 60;
 
-/// When the conversation's own model is asked for a summary.
+/// When to call the conversation's own model for a summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OwnModel {
     /// Before all others.
@@ -46,31 +46,31 @@ pub enum OwnModel {
     /// After all others.
     #[default]
     Last,
-    /// Before all others, with the credentials of the client's last call; not where there was none, nor where it carried
-    /// the login of a subscription.
+    /// Before all others, with the credentials of the client's last call. Not called if there was no such call, or if it used a
+    /// subscription login.
     ByClientKey,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// What summaries by models stand on.
+/// The parts and settings of summaries by models.
 #[derive(Clone)]
 pub struct SummarySetup {
-    /// Models to be asked beside the conversation's own, in this order.
+    /// Other models to call, in this order.
     pub routes: Vec<SummaryRoute>,
-    /// When that one is asked.
+    /// When to call the conversation's own model.
     pub own_model: OwnModel,
-    /// How long the conversation's own model may keep silent.
+    /// How long the conversation's own model may be silent.
     pub time_limit: Duration,
-    /// Masks secrets in what is quoted.
+    /// Masks secrets in quoted text.
     pub redactor: Option<Redactor>,
-    /// Time and chance.
+    /// Time and random numbers.
     pub host: Arc<dyn Host>,
-    /// How routes fared lately, shared by all conversations.
+    /// The recent failures of routes, shared by all conversations.
     pub health: Arc<RouteHealth>,
 }
 
-/// Summaries by models, for one conversation.
+/// The summarisers of one conversation that call models.
 #[derive(Clone)]
 pub struct ModelSummaries {
     setup: SummarySetup,
@@ -78,7 +78,7 @@ pub struct ModelSummaries {
 }
 
 impl ModelSummaries {
-    /// For a conversation that has made no call yet.
+    /// Creates the summaries for a conversation without a call so far.
     #[must_use]
     pub fn new(setup: SummarySetup) -> Self {
         Self { setup, summary_host: Arc::default() }
@@ -88,7 +88,7 @@ impl ModelSummaries {
         (&self.setup, &self.summary_host)
     }
 
-    /// The models to be asked, in their order.
+    /// Returns the models to call, in order.
     pub(super) fn routes(&self) -> Vec<SummaryRoute> {
         let mut routes = self.setup.routes.clone();
         let place = match self.setup.own_model {
@@ -139,12 +139,12 @@ impl SummariserSource for ModelSummaries {
     }
 }
 
-/// Whether routes that failed lately are left alone.
+/// Whether routes that failed recently are skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     /// They are.
     Kept,
-    /// They are not: a person asks, and may have mended something.
+    /// They are not: the user requested the summary, and may have fixed the cause.
     Ignored,
 }
 
@@ -161,7 +161,7 @@ struct ModelSummariser {
     account: Mutex<Account>,
 }
 
-/// What does not change from route to route.
+/// What is the same for every route.
 struct SummaryWork<'a> {
     request: &'a SummaryRequest<'a>,
     rendered: RenderedTranscript,
@@ -170,7 +170,7 @@ struct SummaryWork<'a> {
     failed: Vec<FailedRoute>,
 }
 
-/// A summary and how it came about.
+/// A summary with the way it was made.
 struct SummaryResult {
     document: SummaryDocument,
     form: SummaryForm,
@@ -212,7 +212,7 @@ impl ModelSummariser {
                     return Ok(summarised.document);
                 }
                 Err(RouteFailure::Postponed) => {
-                    // The next model is no less in the way, and nothing is wrong with this one.
+                    // The server is needed for others: the next model would not help, and this one has not failed.
                     self.account_mut().postponed = true;
                     return Err(SummariseError::Transient(RouteFailure::Postponed.to_string()));
                 }
@@ -225,7 +225,7 @@ impl ModelSummariser {
         Err(self.masked(all_failed(&work.failed)))
     }
 
-    /// Words of providers and models reach people; secrets in them do not.
+    /// Masks secrets in messages of providers and models that users see.
     fn masked(&self, error: SummariseError) -> SummariseError {
         let mask = |words: String| match &self.setup.redactor {
             Some(redactor) => redactor.redact(&words).into_owned(),
@@ -259,7 +259,7 @@ impl ModelSummariser {
         }
     }
 
-    /// Asks one model, in the cheaper form where there are two.
+    /// Calls one model, in the cheaper form if both are possible.
     async fn follow(
         &self,
         route: &SummaryRoute,
@@ -312,7 +312,7 @@ impl ModelSummariser {
             .map_or(believed, |learnt| learnt.min(believed))
     }
 
-    /// The call behind the conversation, where this is the model that holds it.
+    /// Returns the inline call if this is the conversation's own model.
     fn inline(&self, route: &SummaryRoute, work: &SummaryWork<'_>) -> Result<InlineCall, InlineObstacle> {
         let main = self.summary_host.target();
         if !main.is_some_and(|main| route.is(&main)) {
@@ -385,7 +385,7 @@ impl ModelSummariser {
         }
     }
 
-    /// Asks standalone, in smaller parts once a refusal says that the window is smaller.
+    /// Calls a model standalone, in smaller parts after a refusal that implies a smaller window.
     async fn ask_apart(
         &self,
         route: &SummaryRoute,
@@ -416,12 +416,12 @@ impl ModelSummariser {
     }
 }
 
-/// How tokens of subscriptions begin that Anthropic's clients log in with.
+/// The prefix of the subscription tokens with which Anthropic's clients log in.
 const SUBSCRIPTION_TOKEN: &str = "sk-ant-oat";
-/// The header by which Codex says whose subscription it uses.
+/// The header in which Codex names the subscription's account.
 const SUBSCRIPTION_HEADER: &str = "chatgpt-account-id";
 
-/// Whether the call that was sent last carried an API key, or nothing at all because the upstream has its own.
+/// Whether the last call carried an API key, or no credentials because the upstream has its own.
 fn carries_key(prompt: &CachedPrompt) -> bool {
     let headers = &prompt.extras().headers;
     let is_subscription = headers.iter().any(|(name, value)| {
@@ -430,7 +430,7 @@ fn carries_key(prompt: &CachedPrompt) -> bool {
     !is_subscription && prompt.target().provider != "openai-codex"
 }
 
-/// Who waits for a summary: nobody, while the conversation goes on or rests.
+/// Returns the priority of a summary: background while the conversation continues or is idle.
 fn priority_of(trigger: Trigger) -> Priority {
     match trigger {
         Trigger::Ahead | Trigger::Idle => Priority::Background,
@@ -444,7 +444,7 @@ fn priority_of(trigger: Trigger) -> Priority {
     }
 }
 
-/// The failure of a splitting that never came to asking.
+/// Converts the failure of splitting without a call.
 fn failure_of(error: SummariseError) -> RouteFailure {
     match error {
         SummariseError::WindowTooSmall { window_tokens, needed_tokens } => {
@@ -454,7 +454,7 @@ fn failure_of(error: SummariseError) -> RouteFailure {
     }
 }
 
-/// The window that is tried after a refusal for length.
+/// Returns the window to assume after a refusal for length.
 fn smaller_window(failure: &RouteFailure, window_tokens: u64) -> Option<u64> {
     let RouteFailure::Trouble(trouble) = failure else { return None };
     let share = window_tokens.saturating_mul(SMALLER_PERCENT) / 100;
@@ -470,8 +470,8 @@ fn smaller_window(failure: &RouteFailure, window_tokens: u64) -> Option<u64> {
     }
 }
 
-/// Whether a model that failed behind the conversation may do better standalone from it: it misunderstood, or the request was
-/// too much for it. One that is not there is not there in either form.
+/// Whether a standalone request may succeed after an inline one failed: because the model misunderstood, or the request was too large. A
+/// model that is down is down for both.
 fn worth_asking_apart(failure: &RouteFailure) -> bool {
     match failure {
         RouteFailure::Defect(_) | RouteFailure::NotWritable(_) => true,
@@ -492,7 +492,7 @@ fn worth_asking_apart(failure: &RouteFailure) -> bool {
     }
 }
 
-/// The day of a moment, by universal time.
+/// Returns the UTC date of a time.
 fn day_of(now_ms: Millis) -> String {
     let moment = jiff::Timestamp::from_millisecond(now_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     moment.strftime("%Y-%m-%d").to_string()
@@ -507,7 +507,7 @@ impl Summariser for ModelSummariser {
         Maker::Model
     }
 
-    /// Each route has its own window and splits by it.
+    /// Each route splits by its own window.
     fn window_tokens(&self) -> Option<u64> {
         None
     }

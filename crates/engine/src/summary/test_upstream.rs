@@ -22,7 +22,7 @@ use crate::limits::target::ModelTarget;
 use crate::limits::threshold_origin::ThresholdOrigin;
 use crate::upstream::{AnswerPiece, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture};
 
-/// When every story begins.
+/// The start time of every test.
 pub(crate) const START_MS: Millis = 1_763_200_000_000;
 
 /// A clock that is set by hand.
@@ -50,17 +50,17 @@ impl Host for TestHost {
     }
 }
 
-/// What the model does.
+/// A step of the script.
 pub(crate) enum Act {
-    /// Says this.
+    /// Answer with this text.
     Say(String),
-    /// Answers like this.
+    /// Answer with this draft.
     Draft(AnswerDraft),
-    /// The call fails with this error.
+    /// Fail with this error.
     Fail(ProviderError),
-    /// Says nothing, ever.
+    /// Never answer.
     Silent,
-    /// Gives so many signs of life, this long apart, then says this.
+    /// Send this many pieces at this interval, then answer with this text.
     Drip(usize, Duration, String),
 }
 
@@ -70,7 +70,7 @@ impl Act {
     }
 }
 
-/// A model that follows a script; when it is over, it is overloaded.
+/// A model that follows a script; after its end, every call fails as overloaded.
 pub(crate) struct Scripted {
     wire_format: WireFormat,
     acts: Mutex<VecDeque<Act>>,
@@ -139,7 +139,7 @@ impl Upstream for Scripted {
     }
 }
 
-/// A model of this name behind a script.
+/// A scripted model of this name.
 pub(crate) fn target(model: &str, window_tokens: u64, script: &Arc<Scripted>) -> ModelTarget {
     ModelTarget {
         model: model.to_owned(),
@@ -160,7 +160,7 @@ pub(crate) fn route(model: &str, window_tokens: u64, script: &Arc<Scripted>) -> 
     SummaryRoute { target: target(model, window_tokens, script), time_limit: Duration::from_secs(60) }
 }
 
-/// A book of calls.
+/// Collects recorded calls.
 #[derive(Default)]
 pub(crate) struct Book(pub(crate) Mutex<Vec<NewCall>>);
 
@@ -171,7 +171,7 @@ impl SummaryCalls for Book {
     }
 }
 
-/// A summary with something in every section.
+/// A summary with text in every section.
 pub(crate) fn notes(about: &str) -> String {
     Section::ALL.map(|section| format!("## {}\n- {about}\n", section.heading())).concat()
 }

@@ -1,7 +1,7 @@
-//! Writes messages out for a model that summarises them: compact, masked, and never in their original form.
+//! Renders messages for a model that summarises them: compact, masked, and never in their original form.
 //!
-//! Reasoning is left out, images become labels, long results keep their beginning and end. Secrets are masked before
-//! anything is cut, because half a key is still half a key. Not for: the marks between messages (`quote_mark`).
+//! Reasoning is left out, images become labels, long results keep their beginning and end. Secrets are masked before any text is cut,
+//! because a part of a key is still secret. Not for: the marks between messages (`quote_mark`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -13,29 +13,29 @@ use throughline_transcript::{Message, Part, Role};
 
 use super::quote_mark::QuoteMark;
 
-/// Tokens of the line that opens a message.
+/// Tokens of the line before a message.
 const OPENING_TOKENS: u64 = 14;
-/// What programs say in the person's name is cut here, however much room there is.
+/// The maximum length of program text inside a human message, independent of the available space.
 const PROGRAM_CHARS: usize = 400;
-/// A text that is cut keeps this share for its beginning.
+/// The percentage of a shortened text that is kept from its beginning.
 const BEGINNING_PERCENT: usize = 70;
 
-/// How many characters of what are written out.
+/// Maximum lengths in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lengths {
-    /// Of what a person or the assistant says in one message.
+    /// Of a human's or the assistant's text in one message.
     pub(crate) words: usize,
-    /// Of what a tool is called with.
+    /// Of the arguments of a tool call.
     pub(crate) arguments: usize,
-    /// Of what it answers.
+    /// Of a tool result.
     pub(crate) result: usize,
 }
 
 impl Lengths {
-    /// What is written out where there is room.
+    /// The lengths if there is enough space.
     pub(crate) const USUAL: Self = Self { words: 12_000, arguments: 1_200, result: 4_000 };
 
-    /// Shorter and shorter, for what would not fit otherwise.
+    /// Shorter lengths, tried in order if there is not.
     const SHORTER: [Self; 5] = [
         Self { words: 8_000, arguments: 800, result: 2_000 },
         Self { words: 6_000, arguments: 500, result: 1_000 },
@@ -45,12 +45,12 @@ impl Lengths {
     ];
 }
 
-/// Messages ready to be written out.
+/// Rendered messages.
 pub(crate) struct RenderedTranscript {
     pieces: BTreeMap<usize, TranscriptPiece>,
 }
 
-/// One message.
+/// A rendered message.
 struct TranscriptPiece {
     speaker: TranscriptSpeaker,
     blocks: Vec<TranscriptBlock>,
@@ -99,9 +99,9 @@ enum TranscriptBlock {
 }
 
 impl RenderedTranscript {
-    /// Everything a request asks a summary for.
+    /// Renders everything that a request covers.
     pub(crate) fn of(request: &SummaryRequest<'_>, redactor: Option<&Redactor>) -> Self {
-        // Secrets that were seen in one place are masked wherever they stand.
+        // Secrets found in one place are masked everywhere.
         let widened = redactor.map(|_| Redactor::with_known_secrets(request.ledger.secrets()));
         let mask = |text: &str| match &widened {
             Some(redactor) => redactor.redact(text).into_owned(),
@@ -122,7 +122,7 @@ impl RenderedTranscript {
         Self { pieces }
     }
 
-    /// All texts, to find a mark that is in none of them.
+    /// Returns all texts, for choosing a mark that occurs in none of them.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> + Clone {
         self.pieces.values().flat_map(|piece| &piece.blocks).flat_map(|block| {
             let (first, second) = match block {
@@ -134,13 +134,13 @@ impl RenderedTranscript {
         })
     }
 
-    /// Tokens of a message as it is usually written out.
+    /// Returns the tokens of a message at the usual lengths.
     pub(crate) fn tokens(&self, message: usize, model: &TokenModel) -> u64 {
         let Some(piece) = self.pieces.get(&message) else { return 0 };
         OPENING_TOKENS.saturating_add(model.estimate(&TextProfile::of(&piece.written(Lengths::USUAL))))
     }
 
-    /// The messages of a span within so many tokens, shortened as far as that takes; `None` when even that is not enough.
+    /// Returns the messages of a span within this many tokens, shortened as needed; `None` if they cannot be shortened enough.
     pub(crate) fn within(
         &self,
         span: Range<usize>,
@@ -206,7 +206,7 @@ fn piece(
         }
     };
     if speaker == TranscriptSpeaker::Person {
-        // What programs added to a person's message is not theirs.
+        // Text that programs added to a human message is not the user's.
         words(&message.human_words().unwrap_or_default(), &mut blocks);
     }
     for part in message.parts() {
@@ -240,7 +240,7 @@ fn piece(
     TranscriptPiece { speaker, blocks }
 }
 
-/// A text with its beginning and its end, and how much is missing between them.
+/// Returns the beginning and end of a text, with the number of omitted characters between them.
 pub(crate) fn shortened(text: &str, most_chars: usize) -> String {
     let chars = text.chars().count();
     if chars <= most_chars {

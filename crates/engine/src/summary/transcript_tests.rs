@@ -1,4 +1,4 @@
-//! Messages as they are written out for a model.
+//! Tests of the transcript for a model.
 
 use throughline_compaction::{Earlier, Ledger, Plan, SummaryKind};
 use throughline_tokens::{Family, TextProfile};
@@ -6,7 +6,7 @@ use throughline_transcript::{Groups, SharedText, WireFormat, decode_message};
 
 use super::*;
 
-/// Runs `with` on what is written out of these messages.
+/// Calls `with` with the transcript of these messages.
 fn rendered<T>(json: &[&str], with: impl FnOnce(&RenderedTranscript) -> T) -> T {
     let messages: Vec<Message> =
         json.iter().map(|json| decode_message(SharedText::new((*json).to_owned())).unwrap()).collect();
@@ -87,7 +87,7 @@ fn the_other_wires_read_the_same() {
 #[test]
 fn secrets_are_masked_before_anything_is_cut() {
     let secret = "AKIAQ3EGRLZ7XJ2MWVNT";
-    // The secret lies across the place where the text is cut, and stands alone elsewhere.
+    // The secret spans the place where the text is cut, and occurs alone elsewhere.
     let padding = "x ".repeat(1_390);
     let first = format!(r#"{{"role":"user","content":"aws_access_key_id = {secret}"}}"#);
     let second = format!(r#"{{"role":"assistant","content":"{padding}{secret} {}"}}"#, "y ".repeat(9_000));

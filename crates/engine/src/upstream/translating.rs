@@ -22,31 +22,31 @@ use crate::host::Host;
 use crate::limits::target::ModelTarget;
 use crate::upstream::{AnswerPiece, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture};
 
-/// Pieces that may wait to be translated.
+/// The capacity of the channel for pieces to translate.
 const PIECES_WAITING: usize = 8;
-/// Headers of the body that was translated, or of the wire it came on.
+/// Headers that describe the original body rather than the translated one.
 const NOT_OF_THIS_BODY: [&str; 3] = ["content-type", "content-length", "content-encoding"];
-/// Headers that only an Anthropic server reads.
+/// The prefix of headers that only an Anthropic server reads.
 const ANTHROPIC_HEADERS: &str = "anthropic-";
 
-/// Told what the other wire has no place for.
+/// Receives a description of each part that the other wire format cannot express.
 pub(crate) type OnOmission = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// An upstream that speaks another wire.
+/// An upstream with another wire format.
 pub(crate) struct TranslatingUpstream {
     inner: Arc<dyn Upstream>,
-    /// The wire it speaks.
+    /// The wire format of the upstream.
     spoken: WireFormat,
-    /// What the cap on output is called there.
+    /// The name of the output limit in that format.
     cap: CapMember,
     host: Arc<dyn Host>,
     left_out: OnOmission,
-    /// What was reported already.
+    /// Omissions that were reported already.
     told: Mutex<Vec<String>>,
 }
 
 impl TranslatingUpstream {
-    /// Puts calls on the wire that `inner` speaks.
+    /// Creates an upstream that translates calls to the wire format of `inner`.
     #[must_use]
     pub(crate) fn new(
         inner: Arc<dyn Upstream>,
@@ -78,7 +78,7 @@ impl TranslatingUpstream {
         })
     }
 
-    /// The call as the upstream is asked.
+    /// Returns the call as it is sent to the upstream.
     fn put_over(&self, call: OutgoingCall) -> Result<(OutgoingCall, TranslationBack), String> {
         let request = Request::decode(call.wire_format, &call.body).map_err(|error| error.to_string())?;
         let asked_secs = u64::try_from(self.host.now_ms() / 1_000).unwrap_or_default();
@@ -96,7 +96,7 @@ impl TranslatingUpstream {
         Ok((over, translated.way_back))
     }
 
-    /// Says once what is left out.
+    /// Reports each omission once.
     fn tell(&self, left_out: &[String]) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         for what in left_out {
@@ -121,7 +121,7 @@ impl TranslatingUpstream {
             let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
             let text = answer.text();
             let deltas = if text.is_empty() { Vec::new() } else { vec![Delta::Text(text)] };
-            // A caller that is gone misses nothing.
+            // The receiver may be gone.
             let _ = pieces.send(AnswerPiece::Begun { status: 200, headers }).await;
             let _ = pieces.send(AnswerPiece::Chunk(Chunk { raw: body, deltas })).await;
         }
@@ -162,15 +162,15 @@ impl TranslatingUpstream {
     }
 }
 
-/// A stream on its way back.
+/// Translates a stream back.
 struct ReverseTranslation<'a> {
     live: LiveTranslation,
     onward: PieceForwarder<'a>,
 }
 
-/// Where a stream goes, and what reads it on the way.
+/// Passes a stream on and decodes it meanwhile.
 struct PieceForwarder<'a> {
-    /// Reads what is passed on.
+    /// Decodes what is passed on.
     reader: StreamDecoder,
     pieces: Option<&'a PieceSender>,
     cancel: &'a CancellationToken,
@@ -206,7 +206,7 @@ impl<'a> ReverseTranslation<'a> {
         onward.reader.finish(&mut Vec::new()).map_err(|_| unreadable("the translated stream has no end"))
     }
 
-    /// What was passed on of an answer that broke off.
+    /// Returns the part that was passed on of an answer that broke off.
     fn received(self) -> Option<Answer> {
         match self.onward.reader.finish(&mut Vec::new()) {
             Ok(answer) => Some(answer),
@@ -216,13 +216,13 @@ impl<'a> ReverseTranslation<'a> {
 }
 
 impl PieceForwarder<'_> {
-    /// Passes events on, and reads them as their receiver does.
+    /// Passes events on and decodes them.
     async fn write(&mut self, events: &[WireEvent], deltas: Vec<Delta>) {
         if events.is_empty() {
             return;
         }
         let raw = Bytes::from(events.iter().flat_map(WireEvent::to_bytes).collect::<Vec<u8>>());
-        // What we wrote ourselves can be read; whether all of it came is asked at the end.
+        // Our own output can always be decoded; whether it is complete is checked at the end.
         let _ = self.reader.feed(&raw, &mut Vec::new());
         self.pass_on(AnswerPiece::Chunk(Chunk { raw, deltas })).await;
     }
@@ -231,14 +231,14 @@ impl PieceForwarder<'_> {
         if let Some(pieces) = self.pieces
             && pieces.send(piece).await.is_err()
         {
-            // The receiver is gone: reading on would cost money for nothing.
+            // The receiver is gone: reading on would cost money without use.
             self.cancel.cancel();
         }
     }
 }
 
 impl ModelTarget {
-    /// The same model for conversations that are held on this wire.
+    /// Returns the same model for conversations in this wire format.
     #[must_use]
     pub fn for_wire(self, client: WireFormat, host: &Arc<dyn Host>, left_out: OnOmission) -> Self {
         if client == self.wire_format {
@@ -251,7 +251,7 @@ impl ModelTarget {
             (CachePolicy::Marks { ttl, seller, .. }, WireFormat::Chat) => {
                 CachePolicy::Marks { layout: MarkLayout::ChatParts, ttl, seller }
             }
-            // Marks have no place on the other wires, and keys of a cache are not carried over.
+            // The other wire formats have no marks, and cache keys are not translated.
             _ => CachePolicy::Unmarked,
         };
         let upstream =
@@ -260,13 +260,13 @@ impl ModelTarget {
     }
 }
 
-/// A caller's headers as a server of this wire wants them: keys under its name, and nothing that only others read.
+/// Converts a caller's headers for a server of this wire format: keys under its name, and no headers that only other servers read.
 #[must_use]
 pub fn headers_on(spoken: WireFormat, headers: Vec<(String, String)>) -> Vec<(String, String)> {
     headers.into_iter().filter_map(|header| header_on(spoken, header)).collect()
 }
 
-/// A header as the other wire has it; `None` for what nobody reads there.
+/// Converts a header; `None` if no server of this format reads it.
 fn header_on(spoken: WireFormat, (name, value): (String, String)) -> Option<(String, String)> {
     let key = match name.as_str() {
         "authorization" => value.strip_prefix("Bearer ").map(str::to_owned),
@@ -282,7 +282,7 @@ fn header_on(spoken: WireFormat, (name, value): (String, String)) -> Option<(Str
     }
 }
 
-/// A refusal in the words of another wire.
+/// Translates a refusal to another wire format.
 fn refusal_on(client: WireFormat, refusal: &Refusal) -> Refusal {
     let error = ErrorBody::of_failed_response(&refusal.body);
     let is_own = |(name, _): &&(String, String)| !NOT_OF_THIS_BODY.contains(&name.as_str());

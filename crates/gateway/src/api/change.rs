@@ -25,13 +25,13 @@ pub(super) async fn export(
     let side = match query.text("side") {
         None | Some("said") => ExportSide::Said,
         Some("shown") => ExportSide::Shown,
-        Some(_) => return Err(ApiError::invalid("`side` is said or shown")),
+        Some(_) => return Err(ApiError::invalid("`side` must be `said` or `shown`")),
     };
     let (form, ending, kind) = match query.text("form") {
         None | Some("list") => (ExportForm::List, "json", "application/json"),
         Some("lines") => (ExportForm::Lines, "jsonl", "application/x-ndjson"),
         Some("body") => (ExportForm::Body, "json", "application/json"),
-        Some(_) => return Err(ApiError::invalid("`form` is list, lines or body")),
+        Some(_) => return Err(ApiError::invalid("`form` must be `list`, `lines` or `body`")),
     };
     let redact = query.switch("redact")?;
     let reference = reference.to_owned();
@@ -67,7 +67,7 @@ pub(super) async fn delete(
         Ok((root.unwrap_or_else(|| session.id.clone()), session.id))
     });
     let (conversation, id) = found.await?;
-    // Nothing else works on it meanwhile: a call that has begun is recorded first.
+    // The lock keeps other requests away from the session; a call in progress is recorded first.
     let slot = gateway.pool.of_conversation(&gateway.setup.owner, &conversation);
     let held = match &slot {
         Some(slot) => Some(Arc::clone(&slot.session).lock_owned().await),

@@ -22,30 +22,30 @@ use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
 use crate::tenant::Tenant;
 
-/// Messages in which a client puts its own summary, at most.
+/// The most messages at the start of a session that can be a client's own summary.
 const CLIENT_SUMMARY_MESSAGES: u64 = 8;
-/// No chart is wider.
+/// The largest value of `points`.
 const MOST_POINTS: usize = 10_000;
-/// Calls that missed the cache or failed which a chart lists.
+/// The most calls without a cache hit, or with an error, that a chart shows beyond its points.
 const MISSED_SHOWN: usize = 100;
 
 #[derive(Serialize)]
 struct CallsPage {
     session: Session,
-    /// The window and the threshold as they are now.
+    /// The current window and threshold.
     limits: LimitsEntry,
     turnings: Vec<ViewChange>,
-    /// The window and the threshold as compactions noted them.
+    /// The window and the threshold that each compaction recorded.
     past_limits: Vec<PastLimits>,
-    /// How many calls there are.
+    /// The number of calls of the conversation.
     total_calls: usize,
-    /// How many of them missed the cache or failed.
+    /// The number of calls that missed the cache or failed.
     missed_calls: usize,
-    /// All calls, or those that a chart of limited width shows.
+    /// All calls, or the selection of `shown_in_chart` if the request names `points`.
     calls: Vec<CallEntry>,
 }
 
-/// A call with its cost by bucket, where prices are known.
+/// A call with its cost by bucket, if its prices are known.
 #[derive(Serialize)]
 struct CallEntry {
     #[serde(flatten)]
@@ -60,17 +60,17 @@ impl CallEntry {
     }
 }
 
-/// The recorded cost of a call, divided as its buckets are priced.
+/// Divides the recorded cost of a call among its buckets, in proportion to their prices.
 fn buckets(call: &CallContext, cost: u64, catalogue: &Catalogue) -> Option<BTreeMap<&'static str, u64>> {
     let by = |provider| {
         let (model, at_ms) = (call.model.as_str(), call.at_ms);
         let (usage, cache_write_1h) = (call.usage, call.cache_write_1h);
         catalogue.cost_by_bucket(&PricedCall { model, provider, at_ms, usage, cache_write_1h })
     };
-    // An upstream may have a name that is no seller's; the shares are those of the maker's prices then.
+    // The name of an upstream may not be that of a seller; the maker's prices give the shares then.
     let parts = by(&call.provider).or_else(|| by(""))?;
     let sum: u64 = parts.iter().map(|(_, amount)| amount).sum();
-    // Prices may have changed since; what was recorded counts.
+    // Prices may have changed since the call; the recorded cost is the sum.
     let part = |amount: u64| {
         let share = u128::from(amount) * u128::from(cost) / u128::from(sum.max(1));
         u64::try_from(share).unwrap_or(u64::MAX)
@@ -138,14 +138,14 @@ fn is_missed(call: &CallContext) -> bool {
     call.cache_miss.is_some() || call.error.is_some()
 }
 
-/// What decides whether a chart shows a call.
+/// The figures of a call that decide whether a chart shows it.
 struct ChartFigures {
     prompt_tokens: u64,
     cost_micro_usd: Option<u64>,
     is_missed: bool,
 }
 
-/// The calls that a chart with so many points shows, in order.
+/// Returns the calls that a chart with `points` points shows, in order.
 fn for_chart(calls: Vec<CallContext>, points: usize) -> Vec<CallContext> {
     let figures = calls.iter().map(|call| ChartFigures {
         prompt_tokens: call.usage.prompt(),
@@ -156,8 +156,8 @@ fn for_chart(calls: Vec<CallContext>, points: usize) -> Vec<CallContext> {
     calls.into_iter().zip(shown).filter_map(|(call, is_shown)| is_shown.then_some(call)).collect()
 }
 
-/// Which calls are shown: the largest prompt and the most expensive call of each stretch, and the newest calls that missed
-/// the cache or failed. All, where there are no more than points.
+/// Selects the calls of a chart: of each of `points` stretches the call with the largest prompt and the most expensive one, and the
+/// newest calls that missed the cache or failed. Selects all calls if there are at most `points`.
 fn shown_in_chart(calls: &[ChartFigures], points: usize) -> Vec<bool> {
     let mut shown = vec![calls.len() <= points; calls.len()];
     let mut show = |at: Option<usize>| {
@@ -176,7 +176,7 @@ fn shown_in_chart(calls: &[ChartFigures], points: usize) -> Vec<bool> {
     shown
 }
 
-/// The limits that a call of a conversation would have now.
+/// The limits of the next call of a conversation. `None` if its model is unknown or has no upstream.
 async fn resolved_limits(
     gateway: &Tenant,
     inbound: &InboundRequest,
@@ -203,7 +203,7 @@ impl PastLimits {
     }
 }
 
-/// An item of the view after a compaction. What stayed as it was is in the view before, and only named here.
+/// An item of the view after a compaction. A message that the view before also contains is only referenced.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum AfterItem<'a> {
@@ -225,7 +225,7 @@ impl<'a> AfterItem<'a> {
     }
 }
 
-/// `GET /api/sessions/{id}/compaction`: what the session began with, beside what was before.
+/// `GET /api/sessions/{id}/compaction`: the view with which the session began, and the view before it.
 pub(super) async fn compaction(
     gateway: &Tenant,
     reference: &str,
@@ -271,7 +271,7 @@ pub(super) async fn compaction(
     }))
 }
 
-/// What a client that compacted by itself began the session with: messages that a program wrote.
+/// The machine-written messages at the start of a session whose client compacted by itself.
 fn client_summary(
     store: &dyn Store,
     owner: &Owner,
@@ -287,7 +287,7 @@ fn client_summary(
     Ok(begun.into_iter().take_while(is_written).collect())
 }
 
-/// What a million prompt tokens cost without a cache when a view changed, by the model of the last call before that.
+/// The price of a million uncached prompt tokens at the time of a compaction, for the model of the last call before it.
 fn input_price(calls: &[NewCall], at_ms: i64, catalogue: &Catalogue) -> Option<u64> {
     let own = |call: &&NewCall| call.task != "compression";
     let before = calls.iter().filter(own).rfind(|call| call.at_ms <= at_ms);
@@ -300,7 +300,7 @@ fn input_price(calls: &[NewCall], at_ms: i64, catalogue: &Catalogue) -> Option<u
     by(&call.provider).or_else(|| call.cost_micro_usd.and_then(|_| by("")))
 }
 
-/// The nodes at the top of a summary's tree, where it has one.
+/// The top nodes of a summary's tree; empty if it has none.
 fn tree_tops(
     store: &dyn Store,
     owner: &Owner,
@@ -312,7 +312,7 @@ fn tree_tops(
     if ids.is_empty() { Ok(Vec::new()) } else { store.node_heads(owner, &ids) }
 }
 
-/// `GET /api/summaries/{id}`: the words of a summary or node, and the nodes it took up.
+/// `GET /api/summaries/{id}`: the text of a summary or node, and the nodes below it.
 pub(super) async fn summary(
     gateway: &Arc<Tenant>,
     reference: &str,

@@ -1,8 +1,8 @@
-//! Which calls a chart shows.
+//! The selection of calls for a chart.
 
 use super::*;
 
-/// Calls with these prompts and costs, none of which missed the cache.
+/// Calls with these prompts and costs, all of which hit the cache.
 fn calls(figures: &[(u64, u64)]) -> Vec<ChartFigures> {
     let call = |&(prompt_tokens, cost): &(u64, u64)| ChartFigures {
         prompt_tokens,

@@ -31,11 +31,11 @@ use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::request_context::in_request_context;
 use crate::tenant::Tenant;
 
-/// What the record calls conversations that are kept here.
+/// The program name under which these conversations are recorded.
 const PROGRAM: &str = "api";
-/// No model writes more.
+/// The largest accepted `max_output_tokens`, far above the limit of any model (2^32 - 1).
 const MOST_OUTPUT_TOKENS: u64 = 4_294_967_295;
-/// Pieces of an answer that may wait to be passed on.
+/// The capacity of the channel between the call and the streamed response.
 const PIECES_WAITING: usize = 32;
 
 #[derive(Debug, Deserialize)]
@@ -52,7 +52,7 @@ struct MessageBody {
     stream: bool,
 }
 
-/// Everything a call takes.
+/// The inputs of a call.
 struct PreparedCall {
     slot: Arc<SessionSlot>,
     session: OwnedMutexGuard<ManagedSession>,
@@ -71,7 +71,7 @@ pub(super) async fn say(
         return Err(ApiError::invalid("`text` must not be blank"));
     }
     if message.max_output_tokens.is_some_and(|tokens| !(1..=MOST_OUTPUT_TOKENS).contains(&tokens)) {
-        return Err(ApiError::invalid(format!("`max_output_tokens` is from 1 to {MOST_OUTPUT_TOKENS}")));
+        return Err(ApiError::invalid(format!("`max_output_tokens` must be from 1 to {MOST_OUTPUT_TOKENS}")));
     }
     let ready = ready(gateway, inbound, key, &message).await?;
     if message.stream { Ok(streamed(gateway, ready)) } else { whole(gateway, ready).await }
@@ -112,7 +112,7 @@ async fn ready(
         session.switch_model(target).await.map_err(|error| ApiError::of_call(gateway, &error))?;
     }
     session.set_access_token(inbound.token_name.clone());
-    // Instructions hold until others are given.
+    // Instructions stay in force until a message replaces them.
     let system = message.system.clone().or_else(|| known.and_then(|known| known.system));
     let cap =
         at.output_cap_tokens(message.max_output_tokens.or(gateway.config.now().settings.model.max_tokens));
@@ -127,7 +127,7 @@ async fn ready(
     };
     let envelope = Envelope::build(wire, &parts).map_err(|error| ApiError::invalid(error.to_string()))?;
     let said = decode_message(SharedText::new(text_message(wire, Role::User, &message.text)));
-    // A message whose call failed is in the record already and may be sent again.
+    // If the call of an earlier attempt failed, the message is already recorded and the client may send it again.
     let is_there = session.messages().last().map(throughline_transcript::Message::json)
         == said.as_ref().map(throughline_transcript::Message::json);
     let new: Vec<IncomingMessage> =
@@ -135,7 +135,7 @@ async fn ready(
     Ok(PreparedCall { slot, session, input: CallInput::new(envelope, new), key: key.to_owned() })
 }
 
-/// A conversation that was begun before.
+/// A conversation that the record already contains.
 struct ExistingConversation {
     tip: Session,
     system: Option<String>,
@@ -155,7 +155,7 @@ async fn known(gateway: &Tenant, key: &str) -> Result<Option<ExistingConversatio
     known.await.map_err(|error| ApiError::of_store(gateway, &error))
 }
 
-/// The first choice for a model without calls so far: on its own wire where it has one.
+/// Returns the endpoint for the first call of a conversation. Prefers the wire format of the model's maker.
 fn best_endpoint(gateway: &Tenant, inbound: &InboundRequest, model: &str) -> Result<Endpoint, ApiError> {
     let wires = if model.to_ascii_lowercase().contains("claude") {
         [WireFormat::Anthropic, WireFormat::Chat, WireFormat::Responses]
@@ -174,7 +174,7 @@ fn best_endpoint(gateway: &Tenant, inbound: &InboundRequest, model: &str) -> Res
     Err(refused.unwrap_or_else(ApiError::internal))
 }
 
-/// The conversation, at hand.
+/// Returns the pooled session of the conversation; opens or creates it if the pool has none.
 async fn slot(
     gateway: &Tenant,
     key: &str,
@@ -183,7 +183,7 @@ async fn slot(
     model: &str,
 ) -> Result<Arc<SessionSlot>, ApiError> {
     let slot_key = SlotKey { owner: gateway.setup.owner.clone(), text: format!("{PROGRAM}/{key}") };
-    // One at a time, so that two first messages of a conversation open it once.
+    // Sessions are opened one at a time, so that two concurrent first messages do not open a conversation twice.
     let _opening = gateway.opening.lock().await;
     if let Some(slot) = gateway.pool.under(&slot_key).pop() {
         gateway.pool.touch(&slot);
@@ -223,7 +223,7 @@ async fn slot(
     Ok(Arc::clone(opened.slot()))
 }
 
-/// Makes the call, even if the client has hung up, and stores the keys by which the conversation is recognised.
+/// Makes the call and stores the keys by which the conversation is recognised, even if the client has disconnected.
 async fn call(gateway: &Tenant, ready: PreparedCall) -> Result<Value, ApiError> {
     let PreparedCall { slot, mut session, input, key } = ready;
     let config = gateway.config.now();
@@ -263,7 +263,7 @@ async fn whole(gateway: &Arc<Tenant>, ready: PreparedCall) -> Result<Response<Re
     let mut ready = ready;
     let cancel = CancellationToken::new();
     ready.input.cancel = cancel.clone();
-    // A client that hangs up calls the call off, as on every wire.
+    // The call is cancelled if the client disconnects, as on every wire format.
     let _guard = cancel.drop_guard();
     let work = gateway.tasks.spawn(in_request_context(async move { call(&own, ready).await }));
     response::json(&work.await.map_err(|_| ApiError::internal())??)

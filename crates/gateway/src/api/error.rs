@@ -13,7 +13,7 @@ use crate::http::response_body::ResponseBody;
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
-/// Why a request was not carried out.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ApiError {
     status: StatusCode,
@@ -46,7 +46,7 @@ impl ApiError {
         )
     }
 
-    /// A refusal that was not made here.
+    /// Converts an error of another part of the gateway.
     pub(super) fn of(refused: &GatewayError) -> Self {
         let code = match refused.status {
             StatusCode::UNAUTHORIZED => "unauthorised",
@@ -64,7 +64,7 @@ impl ApiError {
         Self::new(refused.status, code, refused.message.clone())
     }
 
-    /// An error of the record. Details of a defect of the record itself go to the operator only.
+    /// Converts an error of the record. The details of a damaged record are reported to the operator only.
     pub(super) fn of_store(gateway: &Tenant, error: &StoreError) -> Self {
         match error {
             StoreError::UnknownSession { .. } => Self::not_found(error.to_string()),
@@ -84,7 +84,7 @@ impl ApiError {
         }
     }
 
-    /// Why a conversation could not be worked on, or a model not be asked.
+    /// Converts an error of a session or of a call to a model.
     pub(super) fn of_call(gateway: &Tenant, error: &SessionError) -> Self {
         match error {
             SessionError::Record(error) => Self::of_store(gateway, error),
@@ -98,8 +98,8 @@ impl ApiError {
                 Self::conflict("conflict", words_for_clients(error))
             }
             SessionError::Exhausted(gave_up) => {
-                // The provider's own status is in the words: here it would be taken for ours. Which setting would help
-                // is in the operator's log.
+                // The message contains the provider's status; as the status of this response it would be read as the gateway's own. The
+                // operator's log names the setting that would help.
                 let status = match gave_up.trouble.kind {
                     ProviderErrorKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
                     _ => StatusCode::BAD_GATEWAY,

@@ -20,7 +20,7 @@ use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::event_feed::{FeedEntry, FeedEvent};
 use crate::tenant::Tenant;
 
-/// How often a line shows that the connection lives.
+/// The interval of the comment lines that keep an idle connection open.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 /// `GET /api/events`.
@@ -33,7 +33,7 @@ pub(super) async fn stream(
         None => None,
         Some(reference) => Some(chain_of(gateway, reference).await?),
     };
-    // Nothing that happens between the head of the answer and the first look is missed.
+    // The subscription starts before the response head is sent, so that no event is missed.
     let mut feed = gateway.feed.listen();
     let (sender, body) = ResponseBody::pieces();
     let (closing, revoked) = (gateway.closing.clone(), inbound.revoked.clone());
@@ -75,7 +75,7 @@ pub(super) async fn stream(
     Ok(response::event_stream(body))
 }
 
-/// The sessions of a conversation that a client subscribes to.
+/// Returns the sessions of the conversation that a client subscribes to.
 async fn chain_of(gateway: &Tenant, reference: &str) -> Result<Vec<SessionId>, ApiError> {
     let (store, owner, reference) =
         (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone(), reference.to_owned());
@@ -87,7 +87,7 @@ async fn chain_of(gateway: &Tenant, reference: &str) -> Result<Vec<SessionId>, A
     Ok(chain.into_iter().map(|session| session.id).collect())
 }
 
-/// Whether an event is about one of these sessions. A conversation that goes on in another is followed there.
+/// Whether an event belongs to one of these sessions. A session that continues one of them is added to the list.
 fn concerns(only: &mut Option<Vec<SessionId>>, event: &FeedEvent) -> bool {
     let Some(only) = only else { return true };
     match event {
@@ -96,7 +96,7 @@ fn concerns(only: &mut Option<Vec<SessionId>>, event: &FeedEvent) -> bool {
     }
 }
 
-/// The same for an event of another gateway, by the names in it.
+/// Whether an event of another gateway belongs to one of these sessions, judged by the ids in it.
 fn concerns_elsewhere(only: &mut Vec<SessionId>, value: &Value) -> bool {
     let named = |name: &str| value.get(name).and_then(Value::as_str);
     let is_meant = ["session", "parent", "conversation"]

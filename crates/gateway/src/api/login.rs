@@ -38,7 +38,7 @@ pub(super) fn me(
     }))
 }
 
-/// `POST /api/login`: a token, or a one-time code, for a cookie.
+/// `POST /api/login`: exchanges an access token or a one-time code for a cookie.
 pub(super) fn login(shared: &Shared, inbound: &InboundRequest) -> Result<Response<ResponseBody>, ApiError> {
     cookie_response(shared, inbound, inbound.token.as_deref())
 }
@@ -54,7 +54,7 @@ fn cookie_response(
     secret: Option<&str>,
 ) -> Result<Response<ResponseBody>, ApiError> {
     let mut response = response::json(&json!({}))?;
-    // Where no token is demanded there is nothing to keep.
+    // A gateway without access tokens needs no cookie.
     if inbound.rights == Rights::Open {
         return Ok(response);
     }

@@ -19,9 +19,9 @@ use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::request_context::in_request_context;
 use crate::tenant::Tenant;
 
-/// The longest topic.
+/// The longest focus topic, in characters.
 const MAX_FOCUS_CHARS: usize = 2_000;
-/// More exchanges than any conversation keeps.
+/// The largest number of exchanges to keep that a request may name (2^16 - 1).
 const MOST_EXCHANGES: u64 = 65_535;
 
 #[derive(Debug, Default, Deserialize)]
@@ -31,9 +31,9 @@ struct CompactBody {
     #[serde(deserialize_with = "body::whole_number")]
     keep_exchanges: Option<u64>,
     preview: bool,
-    /// For a preview: the engine, by name.
+    /// The name of the engine; only for a preview.
     engine: Option<String>,
-    /// For a preview: the size at which a compaction is due.
+    /// The threshold of the compaction; only for a preview.
     #[serde(deserialize_with = "body::whole_number")]
     threshold_tokens: Option<u64>,
 }
@@ -46,10 +46,10 @@ pub(super) async fn compact(
 ) -> Result<Response<ResponseBody>, ApiError> {
     let wish: CompactBody = body::optional(inbound)?;
     if wish.focus.as_ref().is_some_and(|focus| focus.chars().count() > MAX_FOCUS_CHARS) {
-        return Err(ApiError::invalid(format!("`focus` has at most {MAX_FOCUS_CHARS} characters")));
+        return Err(ApiError::invalid(format!("`focus` must have at most {MAX_FOCUS_CHARS} characters")));
     }
     if wish.keep_exchanges.is_some_and(|count| !(1..=MOST_EXCHANGES).contains(&count)) {
-        return Err(ApiError::invalid(format!("`keep_exchanges` is from 1 to {MOST_EXCHANGES}")));
+        return Err(ApiError::invalid(format!("`keep_exchanges` must be from 1 to {MOST_EXCHANGES}")));
     }
     let manual = ManualCompaction {
         focus: wish.focus.filter(|focus| !focus.trim().is_empty()),
@@ -79,7 +79,7 @@ pub(super) async fn compact(
             }
         };
         let outcome = previewed.map_err(|error| match error {
-            // No limits follow from this threshold; the client can choose another.
+            // This threshold leaves no valid limits; the client can choose another.
             EngineError::BadAnswer { detail, .. } => conflict(detail),
             error => {
                 gateway.tell(GatewayEvent::Warning(error.to_string()));
@@ -89,7 +89,7 @@ pub(super) async fn compact(
         return response::json(&previewed_json(&outcome, json!(session)));
     }
     let own = Arc::clone(gateway);
-    // The client may hang up; a compaction that has begun is finished and recorded.
+    // A compaction that has started is finished and recorded, even if the client disconnects.
     let work = gateway.tasks.spawn(in_request_context(async move {
         let result = in_hand.session.compact(manual).await;
         in_hand.settle(&own).await;
@@ -99,12 +99,12 @@ pub(super) async fn compact(
     response::json(&compacted_json(&result, session))
 }
 
-/// A wish that is well formed and cannot be met.
+/// An error for a valid request that cannot be carried out.
 fn conflict(message: impl Into<String>) -> ApiError {
     ApiError::new(StatusCode::CONFLICT, "conflict", message)
 }
 
-/// An engine that calls no model and stores nothing.
+/// Returns an engine for previews: it calls no model and stores nothing.
 fn preview_engine(gateway: &Tenant, name: &str) -> Result<Arc<dyn ContextEngine>, ApiError> {
     let config = gateway.config.now();
     let found = config.preview_engines.iter().find(|(known, _)| *known == name);
@@ -172,12 +172,12 @@ fn put(value: &mut Value, name: &str, member: Value) {
     }
 }
 
-/// Which way to go.
+/// The direction in which the view of a session is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ViewStep {
     /// To the view before the last compaction.
     Back,
-    /// To the view of the compaction that was undone.
+    /// To the view of the compaction that was undone last.
     Forward,
 }
 

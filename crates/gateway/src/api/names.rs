@@ -1,4 +1,4 @@
-//! What conversations without a title are called: how the person began.
+//! Names for conversations without a title: their first human words.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use throughline_store::{Conversation, Hit, Owner, SessionId, Store};
 
 const MOST_CHARACTERS: usize = 120;
 
-/// The first words of each conversation that has no title, by its root.
+/// Returns the first words of each conversation without a title, by its root session.
 pub(super) fn first_words_of(
     store: &dyn Store,
     owner: &Owner,
@@ -21,7 +21,7 @@ pub(super) fn first_words_of(
         .collect()
 }
 
-/// The first words of the conversations of hits that have no title, by the sessions the hits are in.
+/// Returns the first words of each hit's conversation that has no title, by the session of the hit.
 pub(super) fn first_words_of_hits(
     store: &dyn Store,
     owner: &Owner,
@@ -39,8 +39,8 @@ pub(super) fn first_words_of_hits(
     names.into_iter().filter_map(|(session, words)| Some((session, words?))).collect()
 }
 
-/// How the person began a conversation. `None` where nothing says so near the beginning, or it cannot be read: a name is no
-/// reason to fail.
+/// Returns the first human words of a conversation. `None` if there are none near the beginning, or if they cannot be read: a missing
+/// name is no reason to fail.
 pub(super) fn first_words(store: &dyn Store, owner: &Owner, root: &SessionId) -> Option<String> {
     let words = store.session(owner, root).ok()?.first_words(store, owner).ok()??;
     Some(words.chars().take(MOST_CHARACTERS).collect())

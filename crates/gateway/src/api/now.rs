@@ -1,4 +1,4 @@
-//! Active conversations: how full each is, what fills it, and what its last minutes cost.
+//! Active conversations: how full each window is, what fills it, and the cost of the last minutes.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ use crate::http::response_body::ResponseBody;
 use crate::telemetry::activity::{Activity, PressureEntry};
 use crate::tenant::Tenant;
 
-/// Conversations are active for so many minutes after their last message, when nothing else is asked for.
+/// The default of `minutes`: conversations are active for this long after their last message.
 const USUAL_MINUTES: i64 = 30;
 const MOST_MINUTES: i64 = 7 * 24 * 60;
-/// More are not watched at once.
+/// The most conversations in a response.
 const MOST_ACTIVE: usize = 50;
-/// What "per minute" is counted over.
+/// The period over which rates per minute are averaged.
 const RATE_MS: Millis = 5 * 60 * 1_000;
 
 #[derive(Serialize)]
@@ -31,22 +31,22 @@ struct NowPage {
     now_ms: Millis,
     rate_ms: Millis,
     conversations: Vec<ActiveConversation>,
-    /// How conversations without a title begin, by their roots.
+    /// The first words of conversations without a title, by root session.
     first_words: BTreeMap<SessionId, String>,
 }
 
 #[derive(Serialize)]
 struct ActiveConversation {
     conversation: Conversation,
-    /// How full it was before its last call, where this gateway made one.
+    /// The fill of the window before the last call; `None` if this gateway has made no call of the conversation.
     pressure: Option<PressureEntry>,
-    /// What its view holds.
+    /// The tokens of its view.
     view: SentTokens,
-    /// Its calls of the last minutes.
+    /// The calls of the last minutes.
     recent: UsageTotal,
-    /// All of them.
+    /// All calls.
     total: UsageTotal,
-    /// Why the last calls missed the cache, by reason.
+    /// The cache misses of the last calls, by reason.
     misses: Vec<UsageTotal>,
 }
 

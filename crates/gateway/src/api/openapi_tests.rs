@@ -1,4 +1,4 @@
-//! The description and the code say the same.
+//! Compares the OpenAPI description with the routes.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! The gateway as a whole: its health, settings and tokens. Only operators can read and change them. A gateway without
-//! tokens shows them to everyone and lets no one change them.
+//! Health, settings and tokens of the whole gateway. Only operators can read and change them. A gateway without tokens shows health and
+//! settings to everyone, and accepts changes from no one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::shared::Shared;
 
 type Answer = Result<Response<ResponseBody>, ApiError>;
 
-/// Whether a request reads or changes the gateway.
+/// Whether a request reads or changes the state of the gateway.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OperatorAccess {
     Read,
     Change,
 }
 
-/// The tools of the operator, if the request may use them.
+/// Returns the operator's tools, if the request may use them.
 fn tools(
     shared: &Shared,
     inbound: &InboundRequest,
@@ -52,7 +52,7 @@ fn tools(
     shared.operator().ok_or_else(|| ApiError::not_found("this gateway has no settings of its own"))
 }
 
-/// Runs something of the operator's off the threads that serve requests.
+/// Runs an operator's tool on a thread for blocking work.
 async fn run<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -175,7 +175,8 @@ pub(super) async fn revoke_token(shared: &Shared, inbound: &InboundRequest, name
     }
 }
 
-/// Applies a change of the access tokens from the next request on. Where the list cannot be read, the task that follows it reports that.
+/// Applies a change of the access tokens from the next request on. If the list cannot be read, the task that watches it reports the
+/// error.
 async fn take_over(shared: &Shared, tools: Arc<dyn OperatorTools>) {
     if let Ok(book) = run(move || tools.tokens()).await {
         shared.set_access(AccessPolicy::Tokens(book));

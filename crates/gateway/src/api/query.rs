@@ -4,14 +4,14 @@ use std::str::FromStr;
 
 use super::error::ApiError;
 
-/// Parameters by name.
+/// Query parameters by name.
 #[derive(Debug, Default)]
 pub(super) struct Query {
     values: Vec<(String, String)>,
 }
 
 impl Query {
-    /// Reads parameters; each may stand once and has to be known.
+    /// Parses parameters. Each may occur once and must be in `known`.
     pub(super) fn parse(text: Option<&str>, known: &[&str]) -> Result<Self, ApiError> {
         let mut values: Vec<(String, String)> = Vec::new();
         for (name, value) in url::form_urlencoded::parse(text.unwrap_or_default().as_bytes()) {
@@ -30,12 +30,12 @@ impl Query {
         Ok(Self { values })
     }
 
-    /// The value of a parameter.
+    /// The value of a parameter, if it is present.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.values.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// A number, where there is one.
+    /// The value of a numeric parameter within `least..=most`, if it is present.
     pub(super) fn number<N: FromStr + PartialOrd + std::fmt::Display>(
         &self,
         name: &str,
@@ -43,20 +43,20 @@ impl Query {
         most: N,
     ) -> Result<Option<N>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        // Other ways to write a number are mistakes of the client.
+        // `parse` would also accept a leading plus sign.
         let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
         match text.parse::<N>() {
             Ok(number) if is_plain && number >= least && number <= most => Ok(Some(number)),
-            _ => Err(ApiError::invalid(format!("`{name}` is a whole number from {least} to {most}"))),
+            _ => Err(ApiError::invalid(format!("`{name}` must be a whole number from {least} to {most}"))),
         }
     }
 
-    /// A switch, off where it is not named.
+    /// The value of a boolean parameter; `false` if it is absent.
     pub(super) fn switch(&self, name: &str) -> Result<bool, ApiError> {
         match self.text(name) {
             None | Some("false") => Ok(false),
             Some("true") => Ok(true),
-            Some(_) => Err(ApiError::invalid(format!("`{name}` is true or false"))),
+            Some(_) => Err(ApiError::invalid(format!("`{name}` must be true or false"))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reading the record: conversations, transcripts, the view a model would be sent, search, usage.
+//! Reads the record: conversations, transcripts, views, search hits, usage.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,22 +22,22 @@ use crate::blocking::blocking;
 use crate::http::response_body::ResponseBody;
 use crate::tenant::Tenant;
 
-/// Conversations and hits when nothing else is asked for.
+/// The default number of conversations or hits.
 const USUAL_LISTED: usize = 20;
 const MOST_LISTED: usize = 200;
-/// Messages of a transcript when nothing else is asked for.
+/// The default number of messages of a transcript.
 const USUAL_MESSAGES: usize = 200;
 const MOST_MESSAGES: usize = 1_000;
 const MOST_HITS: usize = 1_000;
 const MOST_NEIGHBOURS: usize = 20;
-/// No clock is further from UTC.
+/// The largest offset from UTC, in minutes; time zones reach from -12 to +14 hours.
 const MOST_OFFSET: i32 = 15 * 60;
-/// The latest moment that can be asked for: the largest number every reader of JSON keeps whole.
+/// The latest accepted time: the largest integer that every JSON reader represents exactly (2^53 - 1).
 const LATEST_MS: Millis = (1 << 53) - 1;
-/// The roles a search tells apart.
+/// The roles by which a search can be filtered.
 const ROLES: [Role; 5] = [Role::User, Role::Assistant, Role::Tool, Role::System, Role::Developer];
 
-/// Asks the record in the tenant's name, without anyone waiting for a disk.
+/// Runs a query of the tenant's record on a thread for blocking work.
 pub(super) async fn ask<T: Send + 'static>(
     gateway: &Tenant,
     question: impl FnOnce(&dyn Store, &Owner) -> Result<T, StoreError> + Send + 'static,
@@ -55,7 +55,7 @@ fn moment(query: &Query, name: &str) -> Result<Option<Millis>, ApiError> {
 #[derive(Serialize)]
 struct SessionList {
     sessions: Vec<Conversation>,
-    /// How conversations without a title begin, by their roots.
+    /// The first words of conversations without a title, by root session.
     first_words: BTreeMap<SessionId, String>,
     next: Option<String>,
 }
@@ -71,7 +71,7 @@ pub(super) async fn sessions(gateway: &Tenant, query: &Query) -> Result<Response
         project: query.text("project").map(str::to_owned),
         include_attached: query.switch("attached")?,
         after: query.text("after").map(list_position).transpose()?,
-        // One more than is shown tells whether there are more.
+        // One more than the page shows, to find out whether there are more.
         limit: Some(limit.saturating_add(1)),
     };
     let found = ask(gateway, move |store, owner| {
@@ -87,7 +87,7 @@ pub(super) async fn sessions(gateway: &Tenant, query: &Query) -> Result<Response
     as_json(&SessionList { sessions, first_words, next })
 }
 
-/// Parses a position in the list from the text that an earlier page returned.
+/// Parses the cursor that an earlier page returned.
 fn list_position(text: &str) -> Result<ListCursor, ApiError> {
     let parts = text.split_once('.').and_then(|(active_ms, ordinal)| {
         Some(ListCursor { active_ms: active_ms.parse().ok()?, ordinal: ordinal.parse().ok()? })
@@ -130,7 +130,7 @@ pub(super) async fn transcript(
     let found = ask(gateway, move |store, owner| {
         let session = Session::find(store, owner, &reference)?;
         let turnings = if messages_only { Vec::new() } else { ViewChange::all(store, owner, &session)? };
-        // Only the page is read, and one message more, which tells whether there are more.
+        // Reads the page and one more message, to find out whether there are more.
         let end = from.saturating_add(limit as u64).saturating_add(1);
         Ok((session.transcript_part(store, owner, from..end)?, turnings, session))
     });
@@ -167,7 +167,7 @@ pub(super) async fn view(gateway: &Tenant, reference: &str) -> Result<Response<R
 struct SearchPage {
     #[serde(flatten)]
     answer: SearchAnswer,
-    /// How the conversations of hits without a title begin, by the sessions of the hits.
+    /// The first words of the conversations without a title, by the session of the hit.
     first_words: BTreeMap<SessionId, String>,
 }
 
@@ -178,7 +178,7 @@ pub(super) async fn search(gateway: &Tenant, query: &Query) -> Result<Response<R
     let role = match query.text("role") {
         None => None,
         Some(name) => Some(ROLES.into_iter().find(|role| role.name() == name).ok_or_else(|| {
-            ApiError::invalid("`role` is one of user, assistant, tool, system and developer")
+            ApiError::invalid("`role` must be one of user, assistant, tool, system and developer")
         })?),
     };
     let mode = match (query.switch("substring")?, query.switch("all_words")?) {
@@ -218,11 +218,11 @@ struct UsagePage {
     by_day: Vec<UsageTotal>,
 }
 
-/// Minutes from UTC to the client's clock: days begin at its midnight. West is negative.
+/// The client's offset from UTC in minutes, negative in the west. Days begin at the client's midnight.
 fn offset(query: &Query) -> Result<i32, ApiError> {
     let Some(text) = query.text("offset_minutes") else { return Ok(0) };
     let offset = text.parse().ok().filter(|minutes| (-MOST_OFFSET..=MOST_OFFSET).contains(minutes));
-    offset.ok_or_else(|| ApiError::invalid("`offset_minutes` is a whole number from -900 to 900"))
+    offset.ok_or_else(|| ApiError::invalid("`offset_minutes` must be a whole number from -900 to 900"))
 }
 
 /// `GET /api/usage`.
@@ -260,7 +260,7 @@ pub(super) fn run(gateway: &Tenant, name: &str) -> Result<Response<ResponseBody>
     as_json(&gateway.feed.run_totals(name))
 }
 
-/// The session a parameter names, if it names one.
+/// Returns the tip of the conversation that a parameter names, if the parameter is present.
 fn named(store: &dyn Store, owner: &Owner, reference: Option<&str>) -> Result<Option<SessionId>, StoreError> {
     reference.map(|reference| Ok(Session::find_tip(store, owner, reference)?.id)).transpose()
 }

@@ -5,10 +5,10 @@ use hyper::Method;
 use super::error::ApiError;
 use crate::http::path::LOGIN_PATH;
 
-/// Longer names of sessions and conversations are not looked for.
+/// The longest name of a session or conversation, in characters; longer ones match nothing.
 const MAX_NAME_CHARS: usize = 500;
 
-/// What is asked for.
+/// An operation of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Description,
@@ -44,7 +44,7 @@ pub(super) enum Route {
     RevokeToken,
 }
 
-/// One line of the table.
+/// An entry of the route table.
 pub(super) struct RouteEntry {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
@@ -52,14 +52,14 @@ pub(super) struct RouteEntry {
     pub(super) route: Route,
 }
 
-/// Whose data is meant, where an operator asks. Every path that answers from the record of an owner takes it.
+/// The query parameter with which an operator names the owner of the data. Every route that reads an owner's record accepts it.
 pub(super) const OWNER: &str = "owner";
 
-/// By what conversations are chosen for a list.
+/// The parameters of the session list.
 const SESSION_FILTERS: &[&str] =
     &["limit", "after", "since_ms", "until_ms", "program", "model", "project", "attached", OWNER];
 
-/// Everything there is.
+/// All routes.
 pub(super) const TABLE: [RouteEntry; 31] = [
     line("GET", "/api/openapi.json", &[], Route::Description),
     line("GET", "/api/sessions", SESSION_FILTERS, Route::Sessions),
@@ -127,16 +127,16 @@ const fn line(
     RouteEntry { method, path, parameters, route }
 }
 
-/// What was found at a path.
+/// The result of looking up a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RouteMatch {
-    /// This, with the name that stands in the path, if one does.
+    /// A route, with the name in the path, or an empty string if the route has none.
     Route(Route, String),
-    /// Something that is asked for by other methods.
+    /// The path exists, but not for this method. Contains the allowed methods.
     OtherMethods(String),
 }
 
-/// Finds what a request means.
+/// Looks up the route of a request.
 pub(super) fn find(method: &Method, path: &str) -> Result<RouteMatch, ApiError> {
     let mut allowed = Vec::new();
     for line in &TABLE {
@@ -148,17 +148,17 @@ pub(super) fn find(method: &Method, path: &str) -> Result<RouteMatch, ApiError> 
         allowed.push(line.method);
     }
     if allowed.is_empty() {
-        return Err(ApiError::not_found("no such path; /api/openapi.json lists the paths there are"));
+        return Err(ApiError::not_found("no such path; /api/openapi.json lists all paths"));
     }
     Ok(RouteMatch::OtherMethods(allowed.join(", ")))
 }
 
-/// What may stand behind the question mark.
+/// The query parameters that a route accepts.
 pub(super) fn parameters_of(route: Route) -> &'static [&'static str] {
     TABLE.iter().find(|line| line.route == route).map_or(&[], |line| line.parameters)
 }
 
-/// The part of a path that stands where its template has a name; empty where it has none.
+/// Returns the segment of `path` at the placeholder of `template`, empty if the template has none. `None` if they do not match.
 fn name_in<'a>(template: &str, path: &'a str) -> Option<&'a str> {
     let (mut pattern, mut parts) = (template.split('/'), path.split('/'));
     let mut name = "";

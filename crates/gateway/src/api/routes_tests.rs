@@ -1,4 +1,4 @@
-//! Tests of the table of paths.
+//! The route table.
 
 use super::*;
 

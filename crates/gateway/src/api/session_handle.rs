@@ -15,15 +15,15 @@ use crate::lookup::client_info::UPSTREAM_HEADER;
 use crate::lookup::session_pool::SessionSlot;
 use crate::tenant::Tenant;
 
-/// A conversation that nothing else works on meanwhile.
+/// A locked session. No other request changes it meanwhile.
 pub(super) struct SessionHandle {
     pub(super) session: OwnedMutexGuard<ManagedSession>,
-    /// Where clients' requests find it, if they do at the moment.
+    /// The slot of the session in the pool; `None` if it was opened for this request.
     pub(super) slot: Option<Arc<SessionSlot>>,
 }
 
 impl SessionHandle {
-    /// The conversation that a reference names.
+    /// Locks the conversation that a reference names, and opens it if the pool does not have it.
     pub(super) async fn find(
         gateway: &Tenant,
         inbound: &InboundRequest,
@@ -40,7 +40,8 @@ impl SessionHandle {
         if let Some(slot) = gateway.pool.of_conversation(&gateway.setup.owner, &conversation) {
             let mut session = Arc::clone(&slot.session).lock_owned().await;
             session.set_history(History::Record);
-            // What is done is done with what the record has; one that cannot be read says so when it is written.
+            // A failed refresh is not an error here: the session continues with the last known state, and a write to the store reports
+            // the failure.
             let _ = session.refresh().await;
             return Ok(Self { session, slot: Some(slot) });
         }
@@ -49,7 +50,7 @@ impl SessionHandle {
         Ok(Self { session, slot: None })
     }
 
-    /// Requests of clients are recognised by what there is now.
+    /// Updates the keys by which clients' requests are matched to the conversation.
     pub(super) async fn settle(&self, gateway: &Tenant) {
         if let Some(slot) = &self.slot
             && let Ok(history_keys) = gateway.read_history_keys(&self.session).await
@@ -59,7 +60,7 @@ impl SessionHandle {
     }
 }
 
-/// Opens a conversation for as long as something is done with it.
+/// Opens a conversation for one request.
 async fn open(
     gateway: &Tenant,
     inbound: &InboundRequest,
@@ -78,7 +79,8 @@ async fn open(
     ManagedSession::open(setup, &tip.id).await.map_err(|error| ApiError::of_call(gateway, &error))
 }
 
-/// Who is asked for a model of conversations on a wire, whichever wire that is, with the client's own key where there is no other.
+/// Returns the endpoint for a model. Prefers the wire format of the conversation; uses the client's key if the upstream has none of its
+/// own.
 pub(super) fn endpoint(
     gateway: &Tenant,
     inbound: &InboundRequest,

@@ -16,7 +16,7 @@ use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
 use crate::tenant::Tenant;
 
-/// Entries that one list of a request may name.
+/// The most entries in one list of a request.
 const MOST_NAMES: usize = 1_000;
 
 #[derive(Serialize)]
@@ -26,7 +26,7 @@ struct StateResponse {
     state: RecordedState,
 }
 
-/// Corrections that a request asks for.
+/// The corrections that a request makes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct StateBody {
@@ -57,7 +57,7 @@ pub(super) async fn correct(
     answer(gateway, reference, wish).await
 }
 
-/// Makes the corrections and shows the state after them. Names that nothing has change nothing.
+/// Makes the corrections and returns the state after them. Unknown names change nothing and are an error.
 async fn answer(
     gateway: &Tenant,
     reference: &str,

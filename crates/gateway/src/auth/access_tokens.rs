@@ -9,37 +9,37 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use throughline_store::{Millis, Owner};
 
-/// Every access token begins with this, which distinguishes it from a provider's key.
+/// The prefix of every access token, which distinguishes it from a provider's key.
 pub(crate) const TOKEN_PREFIX: &str = "tl_";
-/// The version of the list that is written.
+/// The version of the stored list.
 const VERSION: u32 = 1;
-/// The longest name of a token or an owner.
+/// The longest name of a token or an owner, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// How much the holder of a token may use. What is not set is not limited.
+/// Limits on the use of a token. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenLimits {
-    /// Requests in a minute.
+    /// Requests per minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
-    /// Requests at the same time.
+    /// Concurrent requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrent: Option<u32>,
-    /// What calls of its owner may cost in a day (UTC), in millionths of a dollar.
+    /// The cost of the owner's calls per day (UTC), in millionths of a dollar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub micro_usd_per_day: Option<u64>,
-    /// What they may cost in thirty days.
+    /// The cost of the owner's calls in thirty days, in millionths of a dollar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub micro_usd_per_month: Option<u64>,
-    /// Bytes of a body.
+    /// The size of a request body in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_bytes: Option<usize>,
 }
 
 impl TokenLimits {
-    /// What one of so many gateways lets in of the limits on requests: an equal part, at least one. Limits on money are of the owner's
-    /// recorded calls, which all gateways read, and are not divided.
+    /// Returns the share of one of `gateways` gateways: of the limits on requests an equal part, at least one. Limits on money are
+    /// compared with the recorded calls of the owner, which all gateways read, and are not divided.
     #[must_use]
     pub(crate) fn part_of_one(&self, gateways: u32) -> Self {
         let part = |limit: u32| (limit / gateways.max(1)).max(1);
@@ -50,35 +50,35 @@ impl TokenLimits {
         }
     }
 
-    /// Whether it matters what calls cost.
+    /// Whether there is a limit on money, so that the cost of calls must be known.
     #[must_use]
     pub fn limits_spend(&self) -> bool {
         self.micro_usd_per_day.is_some() || self.micro_usd_per_month.is_some()
     }
 }
 
-/// What is kept of a token.
+/// The stored entry of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenEntry {
-    /// What it is called.
+    /// The name of the token.
     pub name: String,
-    /// Whose conversations its holder sees.
+    /// The owner whose conversations the holder sees.
     pub owner: Owner,
-    /// The hash of the token.
+    /// The BLAKE3 hash of the token, hexadecimal.
     pub hash: String,
-    /// When it was made.
+    /// When the token was created.
     pub created_ms: Millis,
-    /// How much its holder may use.
+    /// The limits on its use.
     #[serde(default)]
     pub limits: TokenLimits,
-    /// Whether its holder may see and change what concerns the whole gateway: settings, tokens, the state of the record;
-    /// and see the data of every owner.
+    /// Whether the holder may read and change the state of the whole gateway (settings, tokens, the record), and read the data of every
+    /// owner.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub operator: bool,
 }
 
-/// All tokens.
+/// The list of all access tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessTokens {
@@ -92,25 +92,25 @@ impl Default for AccessTokens {
     }
 }
 
-/// Why a list of tokens cannot be used, or a token not be added.
+/// Why a list of tokens cannot be used, or a token cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// It is no list of tokens.
+    /// The text is not a list of tokens.
     #[error("the file is not a list of access tokens: {0}")]
     Unreadable(String),
-    /// A newer version wrote it.
+    /// A newer version of Throughline wrote the list.
     #[error("the file was written by a newer version of Throughline (format {0})")]
     Newer(u32),
-    /// There is one of that name.
-    #[error("there is a token `{0}` already")]
+    /// A token of this name already exists.
+    #[error("there is already a token `{0}`")]
     Taken(String),
-    /// A name that cannot be one.
+    /// The name contains other characters, or is too long.
     #[error("`{0}` cannot be a name: 1 to 64 letters, digits, dots, dashes and underscores can")]
     BadName(String),
 }
 
 impl AccessTokens {
-    /// Reads a list as it was written.
+    /// Parses a stored list.
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -124,7 +124,7 @@ impl AccessTokens {
         serde_json::from_str(text).map_err(unreadable)
     }
 
-    /// The list as it is kept.
+    /// Returns the list in its stored form.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
@@ -132,13 +132,13 @@ impl AccessTokens {
         text
     }
 
-    /// The tokens, in the order in which they were made.
+    /// The tokens in the order of their creation.
     #[must_use]
     pub fn entries(&self) -> &[TokenEntry] {
         &self.tokens
     }
 
-    /// Makes a token from random bytes and returns it; this is the only time it is seen.
+    /// Creates a token from random bytes and returns its text. The list stores only the hash, so the text cannot be read again.
     pub fn add(
         &mut self,
         name: &str,
@@ -168,19 +168,19 @@ impl AccessTokens {
         Ok(secret)
     }
 
-    /// Makes a token an operator's; `false` when there is none of that name.
+    /// Turns a token into an operator's token. Returns `false` if there is none of this name.
     pub fn make_operator(&mut self, name: &str) -> bool {
         let entry = self.tokens.iter_mut().find(|entry| entry.name == name);
         entry.map(|entry| entry.operator = true).is_some()
     }
 
-    /// A token as text, from its random bytes.
+    /// Returns the text of a token with these random bytes.
     pub(crate) fn text_of(random: &[u8; 32]) -> String {
         let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{TOKEN_PREFIX}{digits}")
     }
 
-    /// Takes a token away; `false` when there is none of that name.
+    /// Removes a token. Returns `false` if there is none of this name.
     pub fn revoke(&mut self, name: &str) -> bool {
         let before = self.tokens.len();
         self.tokens.retain(|entry| entry.name != name);
@@ -192,13 +192,13 @@ impl AccessTokens {
         is_name(text)
     }
 
-    /// The entry of a token. Takes the same time whichever it is and whether it is any.
+    /// Finds the entry of a token. Takes the same time for every token, known or not.
     #[must_use]
     pub fn find(&self, secret: &str) -> Option<&TokenEntry> {
         let presented = hash_of(secret);
         let mut found = None;
         for entry in &self.tokens {
-            // Hashes compare in constant time.
+            // Hashes are compared in constant time.
             let is_it = blake3::Hash::from_hex(&entry.hash).is_ok_and(|kept| kept == presented);
             if is_it {
                 found = Some(entry);
@@ -207,7 +207,7 @@ impl AccessTokens {
         found
     }
 
-    /// Bytes for a token; `None` when the machine has no chance to give.
+    /// Returns random bytes for a token; `None` if the system's random source fails.
     #[must_use]
     pub fn random_bytes() -> Option<[u8; 32]> {
         let mut bytes = [0; 32];

@@ -1,4 +1,4 @@
-//! Tests of the list of tokens.
+//! The list of tokens.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn each_gateway_lets_in_its_part_of_the_requests_and_all_of_the_money() {
         (part.requests_per_minute, part.concurrent, part.micro_usd_per_day),
         (Some(50), Some(1), Some(7))
     );
-    // A limit that is smaller than the number of gateways lets one request in at each.
+    // A limit below the number of gateways admits one request at each of them.
     assert_eq!(limits.part_of_one(4).concurrent, Some(1));
     assert_eq!(TokenLimits::default().part_of_one(4), TokenLimits::default());
 }

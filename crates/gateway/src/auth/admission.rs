@@ -34,31 +34,31 @@ use crate::shared::Shared;
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
-/// When to try again while the list of tokens cannot be read.
+/// The `Retry-After` of responses while the list of tokens cannot be read.
 const UNCONFIRMED_RETRY_SECS: u64 = 5;
 const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
 
-/// A client that was admitted.
+/// An admitted request.
 pub(crate) struct AuthorizedRequest {
-    /// The gateway in their name.
+    /// The tenant of the token's owner.
     pub(crate) tenant: Arc<Tenant>,
-    /// Bytes of a body they may send.
+    /// The largest body of the request, in bytes.
     pub(crate) body_bytes: usize,
-    /// Whether it matters what their calls cost.
+    /// Whether the cost of its calls must be known.
     pub(crate) spend: SpendPolicy,
-    /// The name of the access token it came with.
+    /// The name of its access token.
     pub(crate) token_name: Option<String>,
-    /// Whether others use the gateway too, each with an access token.
+    /// Whether the gateway has access tokens, and so may have several users.
     pub(crate) multi_tenant: bool,
-    /// Their place among the requests at the same time, for as long as the answer takes.
+    /// Its permit among the concurrent requests of the token, held until the response has been sent.
     pub(crate) permit: Option<Permit>,
-    /// What they may do that concerns the whole gateway.
+    /// Its rights to the state of the whole gateway.
     pub(crate) rights: Rights,
-    /// The token that let them in to the API.
+    /// The access token, for requests to the API only.
     pub(crate) token: Option<String>,
 }
 
-/// A client that was refused.
+/// A refused request.
 pub(crate) struct AuthError {
     pub(crate) refused: GatewayError,
     retry_after_secs: Option<u64>,
@@ -71,7 +71,7 @@ impl From<GatewayError> for AuthError {
 }
 
 impl AuthError {
-    /// What the answer says beside its body.
+    /// Adds the headers of the refusal to a response.
     pub(crate) fn mark(&self, response: &mut hyper::Response<ResponseBody>) {
         if let Some(secs) = self.retry_after_secs {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(secs));
@@ -91,7 +91,7 @@ pub(crate) async fn admit(
     let is_own = is_api(head.uri.path());
     let mut presented = take_tokens(head)?;
     let cookie = login::take_cookie(&mut head.headers).filter(|_| is_own && presented.is_none());
-    // A token in a header is nothing that another site could have a browser send.
+    // Pages of other sites cannot make a browser send a token header.
     if is_own && presented.is_none() {
         login::check_page_request(head, cookie.is_some())?;
     }
@@ -146,7 +146,7 @@ pub(crate) async fn admit(
     })
 }
 
-/// A refusal while the list of tokens cannot be read.
+/// The error while the list of tokens cannot be read.
 fn unconfirmed() -> GatewayError {
     GatewayError {
         status: StatusCode::SERVICE_UNAVAILABLE,
@@ -179,7 +179,7 @@ fn too_much(too_much: RateLimitError) -> AuthError {
     }
 }
 
-/// Refuses who has spent what they may.
+/// Refuses a request if its owner has reached a limit on money.
 async fn check_spend(tenant: &Tenant, owner: &Owner, limits: TokenLimits) -> Result<(), AuthError> {
     let (store, owner, now_ms) = (Arc::clone(&tenant.setup.store), owner.clone(), tenant.setup.host.now_ms());
     match blocking(move || spent(store.as_ref(), &owner, &limits, now_ms)).await {
@@ -189,7 +189,7 @@ async fn check_spend(tenant: &Tenant, owner: &Owner, limits: TokenLimits) -> Res
             spent.limit_micro_usd as f64 / MICROS_IN_A_DOLLAR,
             spent.span
         )))),
-        // What cannot be counted cannot be limited.
+        // A limit cannot be enforced if the spend is unknown.
         Err(error) => {
             tenant.tell(GatewayEvent::Warning(format!("the spend of the owner cannot be read: {error}")));
             Err(AuthError::from(GatewayError::internal()))
@@ -197,7 +197,7 @@ async fn check_spend(tenant: &Tenant, owner: &Owner, limits: TokenLimits) -> Res
     }
 }
 
-/// A refusal of what other users of the machine send.
+/// The error for programs of other users of the machine.
 fn other_user() -> GatewayError {
     GatewayError {
         status: StatusCode::FORBIDDEN,
@@ -208,8 +208,8 @@ fn other_user() -> GatewayError {
     }
 }
 
-/// Refuses a request for the page where no tokens are demanded and it was meant for another host: a name that somebody had
-/// resolved to this machine.
+/// Refuses a request for the page that names another host, if the gateway has no tokens: somebody may have resolved that name to this
+/// machine.
 pub(crate) fn check_page_host(shared: &Shared, head: &Parts) -> Result<(), GatewayError> {
     if !matches!(shared.access().as_ref(), AccessPolicy::ThisMachine) {
         return Ok(());
@@ -225,7 +225,7 @@ pub(crate) fn check_page_host(shared: &Shared, head: &Parts) -> Result<(), Gatew
     Ok(())
 }
 
-/// Refuses what a page of elsewhere sends, and what was meant for another host.
+/// Refuses requests from pages of other sites, and requests that name another host.
 fn check_local_origin(head: &Parts) -> Result<(), GatewayError> {
     let refuse = |what: &str| {
         Err(GatewayError {
@@ -240,7 +240,7 @@ fn check_local_origin(head: &Parts) -> Result<(), GatewayError> {
     if named.is_some_and(|host| !is_this_machine(host)) {
         return refuse("the request names another host");
     }
-    // Browsers leave the origin out of some requests, and say of those where they come from.
+    // Browsers omit the origin from some requests; `sec-fetch-site` shows where those come from.
     let is_from_elsewhere = text(&head.headers, FETCH_SITE)
         .is_some_and(|site| !matches!(site, "same-origin" | "same-site" | "none"));
     match text(&head.headers, ORIGIN.as_str()) {
@@ -252,7 +252,7 @@ fn check_local_origin(head: &Parts) -> Result<(), GatewayError> {
     }
 }
 
-/// The only value of a header. One that is there twice or is no text counts as unknown.
+/// The only value of a header. Returns `?` if the header occurs twice or is not text, which matches nothing.
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;
@@ -267,7 +267,7 @@ fn is_local_origin(origin: &str) -> bool {
     matches!(scheme, "http" | "https") && is_this_machine(host)
 }
 
-/// Whether a host, with or without a port, is this machine whatever anyone's name server says.
+/// Whether a host name, with or without a port, means this machine and needs no name server.
 fn is_this_machine(host: &str) -> bool {
     let host = host.trim();
     let name = match host.strip_prefix('[') {

@@ -1,4 +1,4 @@
-//! Tests of what counts as this machine.
+//! Host names that mean this machine.
 
 use super::*;
 

@@ -17,23 +17,23 @@ use crate::auth::access_tokens::AccessTokens;
 use crate::compaction::seal::SealKey;
 use crate::error::GatewayError;
 
-/// How long a cookie is good.
+/// How long a cookie is valid.
 pub(crate) const COOKIE_SECS: i64 = 24 * 60 * 60;
-/// What its name begins with; the port follows, because browsers share cookies between the ports of a host.
+/// The prefix of the cookie's name. The port follows, because browsers share cookies between the ports of a host.
 const COOKIE_START: &str = "throughline_";
 /// The header of requests from the page. Forms and other sites cannot set it.
 pub(crate) const PAGE_HEADER: &str = "x-throughline-page";
 /// The header in which browsers say whether a request comes from a page of the same site.
 pub(crate) const FETCH_SITE: &str = "sec-fetch-site";
-/// Codes that wait to be used; `open` makes one.
+/// The most unused codes; `throughline open` issues one each time.
 const MOST_CODES: usize = 16;
 
-/// One-time codes, each with the token it counts as.
+/// One-time codes, each with the token it stands in for.
 #[derive(Default)]
 pub(crate) struct LoginCodes(Mutex<Vec<(blake3::Hash, String)>>);
 
 impl LoginCodes {
-    /// A code that counts as a token once; `None` when the machine has no randomness.
+    /// Issues a code that can be exchanged once for a token; `None` if the system's random source fails.
     pub(crate) fn issue(&self, secret: &str) -> Option<String> {
         let random = AccessTokens::random_bytes()?;
         let code = AccessTokens::text_of(&random);
@@ -45,7 +45,7 @@ impl LoginCodes {
         Some(code)
     }
 
-    /// The token that a code counts as; it counts no more after this.
+    /// Returns the token of a code, and removes the code.
     pub(crate) fn take(&self, code: &str) -> Option<String> {
         let hash = blake3::hash(code.as_bytes());
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ impl LoginCodes {
     }
 }
 
-/// The name of the cookie on the host that a request names.
+/// The name of the cookie for the host in a request.
 fn cookie_name(headers: &HeaderMap) -> String {
     let host = headers.get(HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let port = host.rsplit_once(':').map_or("", |(_, port)| port);
@@ -83,7 +83,7 @@ pub(crate) fn set_cookie(
     Some(value)
 }
 
-/// Takes the cookie out of a request: no upstream may see it. Returns its value.
+/// Removes the cookie from a request, so that no upstream sees it, and returns its value.
 pub(crate) fn take_cookie(headers: &mut HeaderMap) -> Option<String> {
     if !headers.contains_key(COOKIE) {
         return None;
@@ -112,14 +112,14 @@ pub(crate) fn take_cookie(headers: &mut HeaderMap) -> Option<String> {
     found
 }
 
-/// The token in a cookie, while it is good.
+/// Returns the token in a cookie, unless the cookie has expired.
 pub(crate) fn token_in(cookie: &str, key: &SealKey, now_ms: Millis) -> Option<String> {
     let (secret, expires_ms) = key.open_login(cookie)?;
     (now_ms < expires_ms).then_some(secret)
 }
 
-/// Refuses what a browser sends to the API for a page that is not this gateway's own, where the browser's own checks do not:
-/// whatever a cookie lets in, and changes in any case.
+/// Refuses requests to the API that a browser sends for a page of another site, where the browser itself does not prevent them: requests
+/// with a cookie, and all changes.
 pub(crate) fn check_page_request(head: &Parts, by_cookie: bool) -> Result<(), GatewayError> {
     let is_change = !matches!(head.method, Method::GET | Method::HEAD);
     let site = single(&head.headers, FETCH_SITE);
@@ -153,7 +153,7 @@ fn refused(message: &str) -> GatewayError {
     GatewayError { status: StatusCode::FORBIDDEN, kind: "permission_error", message: message.to_owned() }
 }
 
-/// The only value of a header. One that is there twice or is no text counts as unknown.
+/// The only value of a header. Returns `?` if the header occurs twice or is not text, which matches nothing.
 fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;

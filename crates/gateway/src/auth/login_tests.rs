@@ -1,4 +1,4 @@
-//! Cookies and codes: what opens, what does not, and which requests of browsers are the page's own.
+//! Cookies and codes: which are valid, and which browser requests come from the gateway's own page.
 
 use hyper::Request;
 
@@ -64,7 +64,7 @@ fn only_the_own_page_changes_anything_from_a_browser() {
     };
     let (own, other) = (("origin", "http://127.0.0.1:8790"), ("origin", "http://127.0.0.1:3000"));
     let (page, same) = ((PAGE_HEADER, "1"), ("sec-fetch-site", "same-origin"));
-    // Programs are no browsers.
+    // Programs other than browsers send neither header.
     assert!(is_let_in("POST", false, &[]) && is_let_in("DELETE", false, &[]));
     assert!(is_let_in("GET", false, &[other]), "its browser keeps the answer from it");
     assert!(is_let_in("POST", false, &[own, same, page]));
@@ -76,7 +76,7 @@ fn only_the_own_page_changes_anything_from_a_browser() {
     ] {
         assert!(!is_let_in("POST", false, headers), "{headers:?}");
     }
-    // A cookie is sent by the browser whoever asks.
+    // Browsers send a cookie with the requests of any page.
     assert!(is_let_in("GET", true, &[same]) && is_let_in("GET", true, &[]));
     assert!(!is_let_in("GET", true, &[("sec-fetch-site", "same-site")]) && !is_let_in("GET", true, &[other]));
     assert!(!is_let_in("POST", true, &[]) && is_let_in("POST", true, &[own, same, page]));

@@ -8,33 +8,33 @@ use crate::auth::access_tokens::AccessTokens;
 /// Who may use a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessPolicy {
-    /// Programs of this machine, all in the name of the gateway's owner.
+    /// Programs on this machine, all as the gateway's own owner.
     ThisMachine,
-    /// Holders of these tokens, each in the name of their owner.
+    /// Holders of these tokens, each as the owner of the token.
     Tokens(AccessTokens),
-    /// Nobody, because it is not known which tokens were revoked: the list could not be read for too long.
+    /// Nobody. The list of tokens could not be read for too long, so that revoked tokens are unknown.
     Unconfirmed,
 }
 
-/// What a request may do that concerns the whole gateway and not one owner.
+/// The rights of a request to the state of the whole gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rights {
-    /// No tokens are demanded: it may look, and change nothing.
+    /// The gateway has no tokens: read, but not change.
     Open,
-    /// A token of an owner: it may do neither.
+    /// The token of an owner: neither read nor change.
     Owner,
-    /// A token of an operator: it may do both.
+    /// The token of an operator: read and change.
     Operator,
 }
 
-/// Whose a connection over loopback is.
+/// The user at the other end of a loopback connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerUser {
-    /// The user's who runs the gateway, or the administrator's.
+    /// The user who runs the gateway, or the administrator.
     Allowed,
-    /// Another user's.
+    /// Another user.
     Other,
 }
 
-/// Tells whose a connection is, from the address of the other end to the address of this one. It may block for a moment.
+/// Looks up the user of a connection from its remote and its local address, in this order. May block briefly.
 pub type PeerCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> PeerUser + Send + Sync>;

@@ -13,10 +13,10 @@ const DAY_MS: Millis = 24 * 60 * 60 * 1_000;
 const MONTH_DAYS: Millis = 30;
 const MINUTE_SECS: f64 = 60.0;
 
-/// The use of one token.
+/// The current use of one token.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimiter {
-    /// Requests that may be made at once, and when that was true; they come back evenly over a minute.
+    /// The requests that may be made now, and the time of that count. The count is refilled evenly over a minute.
     left: Mutex<Option<(f64, Instant)>>,
     open: AtomicU32,
     /// Cancelled when the token is revoked.
@@ -26,16 +26,16 @@ pub(crate) struct RateLimiter {
 /// Why a request has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RateLimitError {
-    /// Too many in a minute.
+    /// Too many requests in a minute.
     InAMinute {
-        /// Seconds after which one more may come.
+        /// Seconds until the next request is allowed.
         wait_secs: u64,
     },
-    /// Too many at the same time.
+    /// Too many concurrent requests.
     AtOnce,
 }
 
-/// A permit among the requests at the same time; given back when it is dropped.
+/// A permit for one concurrent request, returned when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit(Arc<RateLimiter>);
 
@@ -53,12 +53,12 @@ impl Permit {
 }
 
 impl RateLimiter {
-    /// The token does not hold any more: what never ends by itself ends now.
+    /// Marks the token as revoked, which ends its event streams.
     pub(crate) fn revoke(&self) {
         self.revoked.cancel();
     }
 
-    /// Lets a request through, or says why not. One that is refused does not count.
+    /// Admits a request or returns the limit it exceeds. A refused request does not count.
     pub(crate) fn enter(
         self: &Arc<Self>,
         limits: &TokenLimits,
@@ -93,14 +93,14 @@ impl RateLimiter {
     }
 }
 
-/// A limit on money that is reached.
+/// A limit on money that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpendLimitReached {
     pub(crate) limit_micro_usd: u64,
     pub(crate) span: &'static str,
 }
 
-/// Whether an owner has spent what a token allows.
+/// Returns the limit on money that an owner has reached under a token, if any.
 pub(crate) fn spent(
     store: &dyn Store,
     owner: &Owner,

@@ -1,4 +1,4 @@
-//! Tests of what is counted and when it comes back.
+//! Counting requests, and the refill over time.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn requests_come_back_evenly_over_a_minute() {
     assert_eq!(at_ms(4_000), Err(RateLimitError::InAMinute { wait_secs: 6 }));
     assert_eq!(at_ms(10_001), Ok(()));
     assert!(at_ms(10_001).is_err());
-    // However long it is quiet, no more than a minute's worth may come at once.
+    // After any pause, at most the requests of one minute are admitted at once.
     assert_eq!((0..20).filter(|_| at_ms(3_600_000).is_ok()).count(), 6);
 }
 

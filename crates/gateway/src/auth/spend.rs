@@ -4,17 +4,17 @@ use hyper::StatusCode;
 
 use crate::error::GatewayError;
 
-/// Whether it matters what calls cost.
+/// Whether the cost of calls must be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpendPolicy {
-    /// It does: what cannot be counted is refused.
+    /// A limit on money applies: calls whose cost cannot be recorded are refused.
     Limited,
-    /// It does not.
+    /// No limit on money applies.
     Unlimited,
 }
 
 impl SpendPolicy {
-    /// Refuses what passes without being counted, where that matters.
+    /// Refuses a request whose cost would not be recorded, if a limit on money applies.
     pub(crate) fn refuse_uncounted(self) -> Result<(), GatewayError> {
         match self {
             Self::Unlimited => Ok(()),
@@ -25,7 +25,7 @@ impl SpendPolicy {
     }
 }
 
-/// A refusal because of money.
+/// The error for a request that a limit on money forbids.
 pub(crate) fn spend_refused(message: String) -> GatewayError {
     GatewayError { status: StatusCode::PAYMENT_REQUIRED, kind: "billing_error", message }
 }

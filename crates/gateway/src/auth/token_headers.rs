@@ -16,23 +16,23 @@ use hyper::http::request::Parts;
 use crate::auth::access_tokens::TOKEN_PREFIX;
 use crate::error::GatewayError;
 
-/// The header that carries a token beside a provider's own key.
+/// The header for an access token beside a provider's key.
 pub(crate) const TOKEN_HEADER: &str = "x-throughline-token";
-/// Headers in which a token may stand in place of a provider's key.
+/// Headers in which an access token may replace a provider's key.
 const KEY_HEADERS: [&str; 3] = ["authorization", "x-api-key", "api-key"];
-/// A token has 64 hexadecimal digits behind its prefix. Half of them is more than anything else has by chance, and more
-/// than anyone should see of one.
+/// Hexadecimal digits behind the prefix from which a text counts as a token. A token has 64; half of them do not occur by chance, and are
+/// more than anybody else should see of one.
 const TELLING_DIGITS: usize = 32;
 
-/// Takes every token out of a request. The one in the header of its own counts first, then the first that stands in place
-/// of a key.
+/// Removes every token from a request and returns the one that counts: that of the token header, or else the first in place of a
+/// provider's key.
 pub(crate) fn take_tokens(head: &mut Parts) -> Result<Option<String>, GatewayError> {
     if holds_token(&decoded(head.uri.path())) {
         return Err(GatewayError::bad_request(format!(
             "an access token is part of the path; send it in the header {TOKEN_HEADER}"
         )));
     }
-    // Of two it is not known which one is meant.
+    // With two token headers it is unclear which one counts; neither does.
     let is_one = head.headers.get_all(TOKEN_HEADER).iter().count() <= 1;
     let own = head.headers.remove(TOKEN_HEADER).filter(|_| is_one);
     let own = own.and_then(|value| Some(value.to_str().ok()?.trim().to_owned()));
@@ -49,7 +49,7 @@ fn first_in_place_of_a_key(headers: &HeaderMap) -> Option<String> {
     values.filter_map(|(name, value)| token_in_place_of_a_key(name, value)).next()
 }
 
-/// The token that a header with a key has in the place of one.
+/// Returns the access token that a key header contains in place of a key.
 fn token_in_place_of_a_key(name: &str, value: &HeaderValue) -> Option<String> {
     let value = value.to_str().ok()?.trim();
     let value = match name == AUTHORIZATION.as_str() {
@@ -61,12 +61,12 @@ fn token_in_place_of_a_key(name: &str, value: &HeaderValue) -> Option<String> {
     value.starts_with(TOKEN_PREFIX).then(|| value.to_owned())
 }
 
-/// Removes every value that holds a token; other values of the same header stay.
+/// Removes every header value that contains a token; other values of the same header stay.
 fn remove_from_headers(headers: &mut HeaderMap) {
     let is_clean = |name: &HeaderName, value: &HeaderValue| {
         !value_holds_token(value) && token_in_place_of_a_key(name.as_str(), value).is_none()
     };
-    // Most requests carry none.
+    // Most requests contain no token.
     if headers.iter().all(|(name, value)| is_clean(name, value)) {
         return;
     }
@@ -88,14 +88,14 @@ fn value_holds_token(value: &HeaderValue) -> bool {
     if holds_token(&decoded(&text)) {
         return true;
     }
-    // Basic authentication, and whatever else is written in base 64.
+    // Basic authentication, or other text in base64.
     text.split([' ', ',', ';', '=', '"']).filter(|word| word.len() >= TELLING_DIGITS).any(|word| {
         let bytes = STANDARD_NO_PAD.decode(word).or_else(|_| URL_SAFE_NO_PAD.decode(word));
         bytes.is_ok_and(|bytes| holds_token(&String::from_utf8_lossy(&bytes)))
     })
 }
 
-/// Removes parameters that hold a token from the query.
+/// Removes query parameters that contain a token.
 fn remove_from_query(uri: &mut Uri) -> Result<(), GatewayError> {
     let Some(query) = uri.query() else { return Ok(()) };
     if !holds_token(&decoded(query)) {
@@ -111,7 +111,7 @@ fn remove_from_query(uri: &mut Uri) -> Result<(), GatewayError> {
     Ok(())
 }
 
-/// Whether a text holds an access token, or so much of one that it could be nothing else.
+/// Whether a text contains an access token, or at least `TELLING_DIGITS` digits of one.
 fn holds_token(text: &str) -> bool {
     text.match_indices(TOKEN_PREFIX).any(|(at, prefix)| {
         let digits = text.as_bytes().get(at + prefix.len()..).unwrap_or_default();
@@ -119,7 +119,7 @@ fn holds_token(text: &str) -> bool {
     })
 }
 
-/// A text with its percent signs resolved. What is escaped twice is resolved twice.
+/// Decodes percent escapes, repeatedly if a text was escaped more than once.
 fn decoded(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! Tokens in places where they count, and in places where they do not.
+//! Tokens in places where they are valid, and in places where they are not.
 
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ fn a_second_header_keeps_its_key_and_loses_its_token() {
 }
 
 proptest! {
-    /// Wherever a token stands in a request, and however it is wrapped, nothing of it is left.
+    /// A token is removed completely from every place of a request, in every encoding.
     #[test]
     fn no_token_is_left(
         name in prop::sample::select(vec!["authorization", "x-api-key", "api-key", "cookie", "x-other", "via", TOKEN_HEADER]),

@@ -28,18 +28,18 @@ use crate::proxy::managed_request::{ManagedRequest, read_managed_request};
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
-/// The path that is asked.
+/// The path of compaction requests.
 pub(crate) const PATH: &str = "/v1/responses/compact";
-/// The type of an item that asks.
+/// The type of the input item that requests a compaction.
 const TRIGGER: &str = "compaction_trigger";
-/// As much of what people said is given back; the newest of it.
+/// The most bytes of user messages that are returned to the client; the newest are chosen.
 const MOST_KEPT_BYTES: usize = 80_000;
 
 /// The answer to a request for compaction.
 struct CompactedAnswer {
-    /// The item.
+    /// The compaction item, as JSON.
     item: String,
-    /// What people and programs said that the client should keep.
+    /// The messages that the client should keep, as JSON.
     kept: Vec<String>,
     id: String,
     model: String,
@@ -47,7 +47,7 @@ struct CompactedAnswer {
     usage: Usage,
 }
 
-/// The request without what asks for a compaction at its end; `None` when nothing does.
+/// Returns the request without the compaction trigger at its end; `None` if there is none.
 pub(crate) fn without_trigger(request: &Request) -> Option<Request> {
     let (last, before) = request.messages().split_last()?;
     let kind = RawJson(last.json()).get("type").and_then(RawJson::as_text);
@@ -57,7 +57,7 @@ pub(crate) fn without_trigger(request: &Request) -> Option<Request> {
     Request::decode(WireFormat::Responses, request.with_messages(before.iter().map(Message::json))).ok()
 }
 
-/// Answers a request that ends with a trigger.
+/// Answers a request that ends with a compaction trigger.
 pub(crate) async fn answer_trigger(
     gateway: &Arc<Tenant>,
     turn: ManagedRequest,
@@ -82,7 +82,7 @@ pub(crate) async fn answer_trigger(
     })
 }
 
-/// Answers a request at the path of its own.
+/// Answers a request to [`PATH`].
 pub(crate) async fn answer(
     gateway: &Arc<Tenant>,
     inbound: &InboundRequest,
@@ -115,9 +115,7 @@ impl Tenant {
         let result = session.compact(ManualCompaction::default()).await;
         if let Some(why) = failure_detail(&result) {
             // The view stays larger, and the next call compacts it if it must. No message is lost.
-            self.tell(GatewayEvent::Warning(format!(
-                "a compaction that a client requested was not made: {why}"
-            )));
+            self.tell(GatewayEvent::Warning(format!("a compaction requested by a client failed: {why}")));
         }
         let history_keys =
             self.read_history_keys(&session).await.map_err(|error| self.record_failed(&error))?;
@@ -149,7 +147,7 @@ impl Tenant {
     }
 }
 
-/// What the summary took.
+/// The tokens that a model used for the summary.
 fn usage_of(result: &CompactionResult) -> Usage {
     match result {
         CompactionResult::Completed(done) => {
@@ -159,7 +157,7 @@ fn usage_of(result: &CompactionResult) -> Usage {
     }
 }
 
-/// Why a conversation is not smaller now, in words.
+/// Explains why a conversation was not compacted. `None` if it was, or if it contains nothing to compact.
 fn failure_detail(result: &CompactionResult) -> Option<String> {
     match result {
         CompactionResult::Completed(_) => None,
@@ -174,7 +172,7 @@ fn failure_detail(result: &CompactionResult) -> Option<String> {
     }
 }
 
-/// What a client keeps beside the item: standing instructions, and the newest of what people said.
+/// Selects the messages a client keeps beside the item: all instructions, and the newest user messages.
 fn kept(messages: &[Message]) -> Vec<String> {
     let mut bytes = 0;
     let mut kept: Vec<String> = Vec::new();

@@ -23,7 +23,7 @@ const COMPACTION_SUMMARY: &str = "compaction_summary";
 /// The messages that a client has replaced by a compaction item.
 pub(crate) struct CompactedPrefix {
     pub(crate) conversation: SessionId,
-    /// How many messages of the conversation.
+    /// The number of messages of the conversation that the item replaces.
     pub(crate) messages: usize,
     /// The messages before the item.
     pub(crate) kept: Vec<Message>,
@@ -31,8 +31,9 @@ pub(crate) struct CompactedPrefix {
 
 /// The conversation in a client's request.
 pub(crate) struct ExpandedHistory {
-    /// Its messages after the compaction item, or all of them where there is none.
+    /// The messages after the compaction item, or all messages if there is none.
     pub(crate) messages: Vec<Message>,
+    /// The part that the item replaces, if there is an item and the record has the conversation.
     pub(crate) after: Option<CompactedPrefix>,
 }
 
@@ -43,7 +44,7 @@ pub(crate) struct CompactionItem {
     sealed: String,
 }
 
-/// The last item of ours among messages.
+/// Finds the last item among the messages that a gateway has sealed.
 pub(crate) fn last_compaction_item(messages: &[Message]) -> Option<CompactionItem> {
     messages.iter().enumerate().rev().find_map(|(at, message)| {
         let sealed = sealed_in(message).filter(|sealed| sealed.starts_with(SEALED_BY_US))?;
@@ -51,7 +52,7 @@ pub(crate) fn last_compaction_item(messages: &[Message]) -> Option<CompactionIte
     })
 }
 
-/// Refuses items that this gateway has not sealed and no upstream gave in this conversation.
+/// Refuses new messages with compaction items: this gateway did not seal them, and no upstream returned them in this conversation.
 pub(crate) fn refuse_foreign(new: &[Message]) -> Result<(), GatewayError> {
     match new.iter().any(is_compaction) {
         true => Err(not_ours()),
@@ -67,7 +68,7 @@ fn not_ours() -> GatewayError {
 }
 
 fn is_compaction(message: &Message) -> bool {
-    // Most messages are none, and long.
+    // A cheap check first: most messages are long and not compaction items.
     if !message.json().contains("\"compaction") {
         return false;
     }
@@ -82,7 +83,7 @@ fn sealed_in(message: &Message) -> Option<String> {
     Some(RawJson(message.json()).get("encrypted_content")?.as_text()?.into_owned())
 }
 
-/// Messages that were not said before.
+/// Returns the messages that are not among the keys of a conversation.
 pub(crate) fn messages_not_in(messages: &[Message], said: &[MessageKey]) -> Vec<Message> {
     let said: HashSet<MessageIdentity> = said.iter().filter_map(|key| key.identity).collect();
     let is_new = |message: &&Message| {
@@ -92,7 +93,7 @@ pub(crate) fn messages_not_in(messages: &[Message], said: &[MessageKey]) -> Vec<
 }
 
 impl Tenant {
-    /// What a request says when its item is opened.
+    /// Opens the compaction item of a request and returns the history it stands in for.
     pub(crate) async fn expand_item(
         &self,
         turn: &ManagedRequest,
@@ -113,7 +114,7 @@ impl Tenant {
                     kept: kept.to_vec(),
                 }),
             }),
-            // The record does not know it any more, or never did: what the item says itself is all there is.
+            // The record does not have the conversation; the summary in the item is all that is left of it.
             Err(StoreError::UnknownSession { .. }) => {
                 let summary = sealed.summary.into_iter().map(SharedText::new).filter_map(decode_message);
                 Ok(ExpandedHistory {

@@ -10,21 +10,20 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
 use throughline_store::{Millis, Owner, SessionId};
 
-/// Whatever a gateway sealed begins with this.
+/// The prefix of all sealed text, in every version.
 pub(crate) const SEALED_BY_US: &str = "throughline";
-/// What it begins with today; the digit is the version of what is inside.
+/// The prefix of sealed text in the current version; the digit is the version of the content.
 const MARK: &str = "throughline1.";
-/// More is never inside.
+/// The most bytes of unpacked content.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
-/// Bytes of a nonce.
+/// The length of a nonce in bytes.
 const NONCE_LEN: usize = 12;
-/// What cookies are sealed for, where everything else is sealed for an owner: no owner has a NUL in its name.
+/// The associated data of cookies. Other content is sealed for an owner, and no owner's name contains NUL.
 const FOR_LOGIN: &[u8] = b"\0login";
-/// How hard the inside is packed: it is sent with every request.
+/// The zstd level. It is high because the client sends the text with every request.
 const PACKING: i32 = 9;
 
-/// The key of a gateway, and those it had before, which still open what they sealed. A holder of one can read what clients were
-/// given to keep.
+/// The key of a gateway, and earlier keys, which only open. The holder of a key can read the sealed data that clients keep.
 #[derive(Clone)]
 pub struct SealKey {
     seals: [u8; Self::BYTES],
@@ -38,17 +37,16 @@ impl std::fmt::Debug for SealKey {
 }
 
 impl SealKey {
-    /// Length of a key.
+    /// The length of a key in bytes.
     pub const BYTES: usize = 32;
 
-    /// A key that was made before.
+    /// Returns an existing key.
     #[must_use]
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         Self { seals: bytes, opens: vec![bytes] }
     }
 
-    /// The keys of a list of hexadecimal numbers, separated by commas: the first seals, all open. The error says what is wrong
-    /// without a digit of a key.
+    /// Parses a list of hexadecimal keys separated by commas. The first seals, all open. Errors do not quote any digit of a key.
     pub fn from_list(text: &str) -> Result<Self, String> {
         let mut keys = Vec::new();
         for (at, word) in text.split(',').map(str::trim).enumerate() {
@@ -59,18 +57,18 @@ impl SealKey {
         }
         match keys.first() {
             Some(first) => Ok(Self { seals: *first, opens: keys }),
-            None => Err("it holds no key".to_owned()),
+            None => Err("it contains no key".to_owned()),
         }
     }
 
-    /// The same key, which also opens what this one sealed.
+    /// Adds the older key for opening.
     #[must_use]
     pub fn and_opens(mut self, older: &Self) -> Self {
         self.opens.extend(older.opens.iter().copied());
         self
     }
 
-    /// A new key; `None` when the machine has no chance to give.
+    /// Generates a key; `None` if the system's random source fails.
     #[must_use]
     pub fn generate() -> Option<Self> {
         let mut bytes = [0; Self::BYTES];
@@ -78,13 +76,13 @@ impl SealKey {
         Some(Self::from_bytes(bytes))
     }
 
-    /// The bytes, to be stored where no other user can read them.
+    /// The bytes of the key, to be stored where no other user can read them.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.seals
     }
 
-    /// Seals where a conversation of an owner stands; `None` when it cannot be.
+    /// Seals a position in an owner's conversation; `None` if encryption fails.
     pub(crate) fn seal(&self, owner: &Owner, sealed: &Sealed) -> Option<String> {
         let inside = json!({
             "conversation": sealed.conversation.as_str(),
@@ -92,7 +90,7 @@ impl SealKey {
             "summary": sealed.summary,
         });
         let mut bytes = zstd::bulk::compress(inside.to_string().as_bytes(), PACKING).ok()?;
-        // Made of what is sealed: the same is sealed the same way, and nothing else ever under the same nonce.
+        // The nonce is a hash of the content: equal content gives equal text, and different content never shares a nonce.
         let hash = blake3::keyed_hash(&self.seals, &bytes);
         let nonce: [u8; NONCE_LEN] = hash.as_bytes().first_chunk().copied()?;
         let owner = owner.as_str().as_bytes();
@@ -104,7 +102,7 @@ impl SealKey {
         Some(text)
     }
 
-    /// Opens what was sealed for an owner with this key; `None` for anything else.
+    /// Opens what [`seal`](Self::seal) sealed for this owner with one of the keys; `None` for anything else.
     pub(crate) fn open(&self, owner: &Owner, text: &str) -> Option<Sealed> {
         let (nonce, bytes) = text.strip_prefix(MARK)?.split_once('.')?;
         let nonce: [u8; NONCE_LEN] = from_hex(nonce)?;
@@ -119,7 +117,7 @@ impl SealKey {
         })
     }
 
-    /// Seals an access token for a browser to keep, until a time; `None` when it cannot be.
+    /// Seals an access token for a cookie with an expiry time; `None` if encryption fails.
     pub(crate) fn seal_login(&self, secret: &str, expires_ms: Millis) -> Option<String> {
         let mut bytes = json!({ "token": secret, "expires_ms": expires_ms }).to_string().into_bytes();
         let mut nonce = [0; NONCE_LEN];
@@ -129,7 +127,7 @@ impl SealKey {
         Some(base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, &bytes))
     }
 
-    /// Opens an access token that was sealed for a browser with this key, with the time until which it is good.
+    /// Opens a cookie; returns the access token and the expiry time.
     pub(crate) fn open_login(&self, text: &str) -> Option<(String, Millis)> {
         let engine = &base64::engine::general_purpose::URL_SAFE_NO_PAD;
         let bytes = base64::Engine::decode(engine, text).ok()?;
@@ -142,7 +140,7 @@ impl SealKey {
         Aes256GcmSiv::new_from_slice(&self.seals).ok()
     }
 
-    /// Opens something with whichever key sealed it.
+    /// Decrypts with the first key that fits.
     fn decrypted(&self, nonce: &[u8; NONCE_LEN], sealed_for: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         self.opens.iter().find_map(|key| {
             let mut bytes = sealed.to_vec();
@@ -153,14 +151,14 @@ impl SealKey {
     }
 }
 
-/// What is inside.
+/// The sealed content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sealed {
     /// The conversation.
     pub(crate) conversation: SessionId,
-    /// How many of its messages were said until then.
+    /// The number of its messages that the item replaces.
     pub(crate) messages: usize,
-    /// The messages that replace them, where there are any.
+    /// The messages of the view that replace them; may be empty.
     pub(crate) summary: Vec<String>,
 }
 

@@ -66,11 +66,11 @@ proptest! {
         let mut chars: Vec<char> = text.chars().collect();
         let at = at % chars.len();
         prop_assume!(chars[at] != to);
-        // The last character carries spare bits; a decoder that is strict about them refuses it all the same.
+        // The last character has unused bits; a strict decoder refuses the change as well.
         chars[at] = to;
         let changed: String = chars.into_iter().collect();
         let opened = key(1).open(&owner, &changed);
-        // The digits of the nonce may be written large: that is the same nonce.
+        // The digits of the nonce may be upper case, which is the same nonce.
         prop_assert!(opened.is_none() || changed.eq_ignore_ascii_case(&text));
     }
 

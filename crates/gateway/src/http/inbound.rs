@@ -11,7 +11,7 @@ use crate::http::response_body::ResponseBody;
 use crate::lookup::client_info::OWN_HEADERS;
 use crate::proxy::upstreams::UpstreamSpec;
 
-/// Headers of one connection, or that the server sets itself.
+/// Headers that concern one connection, or that the server sets itself.
 const NOT_PASSED_ON: [&str; 8] = [
     "connection",
     "keep-alive",
@@ -29,26 +29,26 @@ pub(crate) struct InboundRequest {
     pub(crate) path: String,
     pub(crate) query: Option<String>,
     pub(crate) headers: HeaderMap,
-    /// The body as it was sent.
+    /// The body as it was sent, possibly compressed.
     pub(crate) packed: Bytes,
-    /// What it may come to, unpacked.
+    /// The largest size of the decompressed body in bytes.
     pub(crate) body_bytes: usize,
-    /// Whether it matters what it costs.
+    /// Whether the cost of the request must be known.
     pub(crate) spend: SpendPolicy,
-    /// The name of the access token it came with.
+    /// The name of its access token.
     pub(crate) token_name: Option<String>,
-    /// Whether others use the gateway too, each with an access token.
+    /// Whether the gateway has access tokens, and so may have several users.
     pub(crate) multi_tenant: bool,
     /// Cancelled when the access token of the request is revoked.
     pub(crate) revoked: CancellationToken,
-    /// What it may do that concerns the whole gateway.
+    /// Its rights to the state of the whole gateway.
     pub(crate) rights: Rights,
-    /// The token that let it in to the API.
+    /// The access token, for requests to the API only.
     pub(crate) token: Option<String>,
 }
 
 impl InboundRequest {
-    /// Headers for the upstream: those meant for the gateway and for this connection are left out.
+    /// The headers for an upstream, without those for the gateway and those of this connection.
     pub(crate) fn headers_to_pass(&self) -> Vec<(String, String)> {
         let of_connection: Vec<String> = self
             .headers
@@ -68,7 +68,7 @@ impl InboundRequest {
     }
 }
 
-/// The client's headers for an upstream. Where the upstream has a key of its own, the client's stays here.
+/// The client's headers for an upstream, without the client's key if the upstream has one of its own.
 pub(crate) fn client_headers(inbound: &InboundRequest, upstream: &UpstreamSpec) -> Vec<(String, String)> {
     let mut headers = inbound.headers_to_pass();
     if upstream.key.is_some() {
@@ -77,12 +77,12 @@ pub(crate) fn client_headers(inbound: &InboundRequest, upstream: &UpstreamSpec) 
     headers
 }
 
-/// Whether a header carries a key.
+/// Whether a header contains a provider's key.
 pub(crate) fn is_key(name: &str) -> bool {
     matches!(name, "authorization" | "x-api-key" | "api-key")
 }
 
-/// Copies the headers of the upstream's answer, except those of its connection.
+/// Copies the headers of the upstream's response, except those of its connection.
 pub(crate) fn put_headers(response: &mut Response<ResponseBody>, headers: &[(String, String)]) {
     for (name, value) in headers {
         if NOT_PASSED_ON.contains(&name.as_str()) {

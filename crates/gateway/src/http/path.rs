@@ -3,12 +3,12 @@
 use hyper::Uri;
 use hyper::http::uri::PathAndQuery;
 
-/// What the path of a client begins with that `throughline run` started; the name of the run follows.
+/// The prefix of the paths of a client that `throughline run` started; the name of the run follows.
 const RUN_PREFIX: &str = "/run/";
-/// Longer names of runs are not taken for any.
+/// The longest name of a run, in characters. A longer one is not read as a name.
 const MAX_RUN_CHARS: usize = 64;
 
-/// Takes the name of a run off the front of a path: `/run/NAME/v1/messages` becomes `/v1/messages`.
+/// Removes the run prefix from a path and returns the name of the run: `/run/NAME/v1/messages` becomes `/v1/messages`.
 pub(crate) fn take_run(uri: &mut Uri) -> Option<String> {
     let rest = uri.path_and_query()?.as_str().strip_prefix(RUN_PREFIX)?;
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -26,7 +26,7 @@ pub(crate) fn take_run(uri: &mut Uri) -> Option<String> {
     Some(name)
 }
 
-/// Where a browser exchanges a token for a cookie.
+/// The path where a browser exchanges a token for a cookie.
 pub(crate) const LOGIN_PATH: &str = "/api/login";
 
 /// Whether a path belongs to the gateway's own API.
@@ -34,18 +34,18 @@ pub(crate) fn is_api(path: &str) -> bool {
     path == "/api" || path.starts_with("/api/")
 }
 
-/// Whether a path contains `.` or `..` segments, in any spelling that an upstream may decode: a request that is passed on
-/// below `/v1` must stay below it.
+/// Whether a path contains `.` or `..` segments, in any spelling that an upstream may decode. A request that is passed on below `/v1`
+/// must stay below it.
 pub(crate) fn has_dot_segments(path: &str) -> bool {
     let plain = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\");
     plain.split(['/', '\\']).any(|segment| matches!(segment, "." | ".."))
-        // A percent sign that was itself escaped may hide the same again.
+        // An escaped percent sign may hide such a segment.
         || plain.contains("%25")
 }
 
 #[cfg(test)]
 mod tests {
-    //! Straight and crooked paths.
+    //! Dot segments in every spelling, and the run prefix.
 
     use super::{has_dot_segments, take_run};
 

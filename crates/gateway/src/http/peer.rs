@@ -1,4 +1,4 @@
-//! The other end of a connection, and its user, which is looked up once, at the first request that needs no token.
+//! The remote end of a connection, and its user, who is looked up once, at the first request that needs no token.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use crate::auth::policy::{PeerCheck, PeerUser};
 use crate::blocking::blocking;
 
-/// The addresses of a connection, and the user of its other end once that was looked up. Every request has a copy.
+/// The addresses of a connection, and the cached result of the lookup. Every request has a clone.
 #[derive(Clone)]
 pub(crate) struct Peer {
     addresses: Option<(SocketAddr, SocketAddr)>,
@@ -22,7 +22,7 @@ impl Peer {
         Self { addresses, user: Arc::default() }
     }
 
-    /// Whether the other end is a program of an allowed user. Without a check every user is allowed.
+    /// Whether the remote end is a program of an allowed user. Without a check, every user is allowed.
     pub(crate) async fn is_allowed(&self, check: Option<PeerCheck>) -> bool {
         let Some(check) = check else { return true };
         let Some((peer, own)) = self.addresses else { return false };

@@ -1,4 +1,4 @@
-//! Whether the gateway can write to the record, found out by writing to it.
+//! Checks whether the gateway can write to the record, by writing to it.
 //!
 //! The result is cached for a moment, so that frequent probes do not cause frequent writes.
 
@@ -10,21 +10,21 @@ use tokio::time::Instant;
 
 use crate::blocking::blocking;
 
-/// How long the record may take to show that it can be written.
+/// The time within which a write to the record must succeed.
 const WITHIN: Duration = Duration::from_secs(2);
-/// How long a result is used again. Monitors ask about every ten seconds, and a check writes about 32 KiB.
+/// How long a positive result is cached. Monitors ask about every ten seconds, and a check writes about 32 KiB.
 const READY_HOLDS: Duration = Duration::from_secs(5);
-/// A gateway that is not ready is checked again sooner, so that it returns to service soon after there is room.
+/// How long a negative result is cached; shorter, so that the gateway returns to service soon after the record is writable.
 const NOT_READY_HOLDS: Duration = Duration::from_secs(1);
 
-/// What was found last.
+/// The cached result.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
     found: tokio::sync::Mutex<Option<(Instant, bool)>>,
 }
 
 impl Readiness {
-    /// Whether requests can be recorded.
+    /// Whether the record can be written.
     pub(crate) async fn is_ready(&self, store: &Arc<dyn Store>, warn: impl Fn(String)) -> bool {
         // Requests that arrive during a check wait here and get its result.
         let mut found = self.found.lock().await;

@@ -13,13 +13,13 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use crate::config::GatewayLimits;
 use crate::error::GatewayError;
 
-/// All bodies that are being read or worked on, whose bytes are counted.
+/// Reads request bodies and counts the bytes of those in memory.
 #[derive(Debug, Default)]
 pub(crate) struct BodyReader {
     held_bytes: Arc<AtomicUsize>,
 }
 
-/// A body that was read; while this lives, its bytes count.
+/// The share of one request body in the counted bytes; returned when it is dropped.
 #[derive(Debug)]
 pub(crate) struct BodyBytes {
     all: Arc<AtomicUsize>,
@@ -33,7 +33,7 @@ impl Drop for BodyBytes {
 }
 
 impl BodyReader {
-    /// Reads a body as it was sent, within the limits.
+    /// Reads a body within the limits, without decompressing it.
     pub(crate) async fn read<B>(
         &self,
         body: B,
@@ -43,7 +43,7 @@ impl BodyReader {
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        // One that says at once that it is too long is not listened to.
+        // A body whose declared length is too large is refused before it is read.
         if body.size_hint().lower() > u64::try_from(limit_bytes).unwrap_or(u64::MAX) {
             return Err(GatewayError::too_large(limit_bytes));
         }
@@ -78,7 +78,7 @@ impl BodyReader {
             if all > limits.all_bodies_bytes {
                 return Err(GatewayError::too_busy());
             }
-            // Most bodies come in one piece, which is not copied.
+            // Most bodies arrive as one frame, which is not copied.
             if first.is_empty() && whole.is_empty() {
                 first = data;
                 continue;
@@ -95,7 +95,7 @@ impl BodyReader {
     }
 }
 
-/// Refuses what says of itself that it is no JSON. What says nothing is looked at.
+/// Refuses a request whose content type is not JSON. A missing content type is accepted.
 pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), GatewayError> {
     let is_json = |value: &HeaderValue| {
         let value = value.to_str().unwrap_or_default().to_ascii_lowercase();
@@ -108,7 +108,7 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), GatewayError> {
     Err(GatewayError::unsupported("the content type must be application/json"))
 }
 
-/// Unpacks a body as its headers say. Several encodings are undone in the reverse of their order.
+/// Decompresses a body as its headers say. Several encodings are undone in reverse order.
 pub(crate) fn unpack(headers: &HeaderMap, packed: Bytes, limit_bytes: usize) -> Result<Bytes, GatewayError> {
     let mut encodings = Vec::new();
     for value in headers.get_all(CONTENT_ENCODING) {
@@ -130,7 +130,7 @@ pub(crate) fn unpack(headers: &HeaderMap, packed: Bytes, limit_bytes: usize) -> 
 fn unpack_one(encoding: &str, packed: &[u8], limit_bytes: usize) -> Result<Vec<u8>, GatewayError> {
     match encoding {
         "gzip" | "x-gzip" => read_all(flate2::read::MultiGzDecoder::new(packed), limit_bytes),
-        // What is called deflate comes with the header of zlib, or without any.
+        // `deflate` is sent both with and without the zlib header.
         "deflate" => read_all(flate2::read::ZlibDecoder::new(packed), limit_bytes).or_else(|refused| {
             if refused.status == hyper::StatusCode::PAYLOAD_TOO_LARGE {
                 return Err(refused);
@@ -150,7 +150,7 @@ fn unpack_one(encoding: &str, packed: &[u8], limit_bytes: usize) -> Result<Vec<u
     }
 }
 
-/// Reads to the end, but not beyond the limit: a few bytes may unpack to very many.
+/// Reads to the end, but at most to the limit: a few bytes may decompress to very many.
 fn read_all(reader: impl Read, limit_bytes: usize) -> Result<Vec<u8>, GatewayError> {
     let mut body = Vec::new();
     let most = u64::try_from(limit_bytes).unwrap_or(u64::MAX).saturating_add(1);

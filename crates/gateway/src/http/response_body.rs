@@ -8,16 +8,16 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
-/// Pieces that may wait for a slow client before their sender has to wait.
+/// Frames that may wait for a slow client before the sender has to wait.
 const PIECES_WAITING: usize = 32;
 
-/// The body of an answer.
+/// The body of a response.
 pub(crate) enum ResponseBody {
-    /// All of it.
+    /// A body that is complete.
     Whole(Option<Bytes>),
-    /// Piece by piece; it ends when the sender is dropped.
+    /// A body in pieces, which ends when the sender is dropped.
     Pieces(mpsc::Receiver<Bytes>),
-    /// A body with a value that is dropped when the body has been sent or the client has hung up.
+    /// A body with a value that is dropped when the body has been sent or the client has disconnected.
     Holding { body: Box<Self>, _held: Box<dyn Send> },
 }
 
@@ -30,12 +30,12 @@ impl ResponseBody {
         Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
     }
 
-    /// The body with something that lives as long as it does.
+    /// Ties a value to the lifetime of the body.
     pub(crate) fn holding(self, held: impl Send + 'static) -> Self {
         Self::Holding { body: Box::new(self), _held: Box::new(held) }
     }
 
-    /// A body and the end that fills it.
+    /// Returns a streamed body and its sender.
     pub(crate) fn pieces() -> (mpsc::Sender<Bytes>, Self) {
         let (sender, receiver) = mpsc::channel(PIECES_WAITING);
         (sender, Self::Pieces(receiver))

@@ -32,7 +32,7 @@ use crate::ui;
 /// The path of the metrics.
 const METRICS_PATH: &str = "/metrics";
 
-/// Longer paths are shortened in the log.
+/// The longest logged path, in characters.
 const MOST_PATH_CHARS: usize = 200;
 
 /// The wire format of a managed path.
@@ -116,7 +116,7 @@ where
     response.map(|body| body.holding((open, answering)))
 }
 
-/// All figures of this gateway.
+/// Renders all metrics of this gateway.
 fn metrics(shared: &Shared) -> String {
     let mut text = shared.metrics.render();
     if let Some(fleet) = shared.fleet.get() {
@@ -147,7 +147,7 @@ fn no_websocket(path: &str) -> Response<ResponseBody> {
     response
 }
 
-/// A random id, by which the request is found in the log.
+/// Returns a random id by which the request is found in the log.
 fn request_id(shared: &Shared) -> String {
     let host = &shared.setup.host;
     format!("{:08x}{:08x}", host.random(), host.random())
@@ -203,7 +203,7 @@ where
     };
     let answered = match form {
         ErrorFormat::Own if inbound.path == METRICS_PATH => metrics_page(shared, &tenant, &inbound.method),
-        // Boxed because few requests need it: the future of every request has room for everything that is not boxed.
+        // Boxed because few requests need it: whatever is not boxed enlarges the future of every request.
         ErrorFormat::Own => Ok(Box::pin(api::answer(shared, tenant, inbound)).await),
         ErrorFormat::Wire(_) => answer(tenant, inbound, wire).await,
     };
@@ -214,7 +214,7 @@ where
     }
 }
 
-/// The metrics of the whole gateway, for its operator.
+/// The metrics of the whole gateway, for operators.
 fn metrics_page(
     shared: &Shared,
     tenant: &Tenant,
@@ -240,7 +240,7 @@ fn metrics_page(
     Ok(response)
 }
 
-/// Answers a request that is meant for a provider.
+/// Answers a request to a provider's path.
 async fn answer(
     gateway: Arc<Tenant>,
     inbound: InboundRequest,

@@ -21,22 +21,22 @@ use crate::http::router::handle;
 use crate::shared::Shared;
 use crate::telemetry::event::GatewayEvent;
 
-/// How long is waited when the machine has no room for another connection.
+/// The pause after the system refused to accept a connection, for example for lack of file descriptors.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// How long calls may still take whose clients were cut off.
+/// How long calls may continue after their clients were cut off, so that their answers are recorded.
 const LAST_WRITES: Duration = Duration::from_secs(5);
 
 impl Gateway {
-    /// Serves until `stop`, then takes no further connection, lets every answer that has begun come to its end, and returns. Answers
-    /// that take too long for that ([`stop_time`](crate::GatewayLimits::stop_time)) are cut.
+    /// Serves until `stop`; then accepts no further connection, finishes the responses in progress and returns. Responses that take
+    /// longer than [`stop_time`](crate::GatewayLimits::stop_time) are cut.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
         let open = TaskTracker::new();
         let cut = CancellationToken::new();
         let places = Arc::new(Semaphore::new(self.shared.setup.limits.connections.max(1)));
         loop {
             let taken = async {
-                // A connection over the limit stays in the backlog of the system, where it takes no memory of ours.
+                // A connection over the limit stays in the system's backlog, where it takes no memory of this process.
                 let place = Arc::clone(&places).acquire_owned().await;
                 (place, listener.accept().await)
             };
@@ -49,7 +49,7 @@ impl Gateway {
                         let cut = cut.clone();
                         open.spawn(async move {
                             let _place = place;
-                            // A client that was cut off is not waited for: the call goes on to be recorded.
+                            // The connection is cut without waiting for its call, which continues until it is recorded.
                             cut.run_until_cancelled_owned(connection).await;
                         });
                     }
@@ -77,7 +77,7 @@ impl Gateway {
             )));
             cut.cancel();
             open.wait().await;
-            // What was received of their answers is recorded, if the upstreams end soon.
+            // Whatever has arrived of their answers is recorded, if the upstreams end within this time.
             let _ = tokio::time::timeout(LAST_WRITES, self.shared.tasks.wait()).await;
         }
         self.shared.finish_traces().await;
@@ -85,13 +85,13 @@ impl Gateway {
 }
 
 async fn connection(stream: TcpStream, shared: Arc<Shared>, stop: CancellationToken) {
-    // Pieces of a stream are small and each is wanted at once.
+    // Chunks of a stream are small and must be sent immediately.
     let _ = stream.set_nodelay(true);
     let peer = Peer::of(&stream);
     match shared.tls() {
         None => served(stream, peer, shared, stop).await,
         Some(tls) => {
-            // Who only opens connections does not keep them open.
+            // The handshake has a time limit, so that silent connections are closed.
             if let Ok(Ok(stream)) =
                 tokio::time::timeout(shared.setup.limits.head_time, tls.acceptor().accept(stream)).await
             {
@@ -108,7 +108,7 @@ where
     let head_time = shared.setup.limits.head_time;
     let service = service_fn(move |request: Request<Incoming>| {
         let shared = Arc::clone(&shared);
-        // The connection keeps the place of this future as long as the answer takes.
+        // Boxed, because the future of the connection contains the future of the request.
         let answer = Box::pin(handle(shared, request, Some(peer.clone())));
         async move { Ok::<_, Infallible>(answer.await) }
     });
@@ -117,7 +117,7 @@ where
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     tokio::select! {
-        // A client may hang up in the middle, which is its right.
+        // The client disconnected.
         _ = &mut connection => return,
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
     }

@@ -8,10 +8,10 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
 
-/// What the server speaks inside; clients that could speak more ask.
+/// The protocol offered in the TLS handshake (ALPN).
 const INSIDE: &[u8] = b"http/1.1";
 
-/// A certificate and its key, ready to be used.
+/// A certificate with its key.
 #[derive(Clone)]
 pub struct Tls(TlsAcceptor);
 
@@ -24,19 +24,19 @@ impl std::fmt::Debug for Tls {
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The file has no certificate.
-    #[error("there is no certificate in it")]
+    /// The file contains no certificate.
+    #[error("it contains no certificate")]
     NoCertificate,
-    /// The file has no key.
-    #[error("there is no private key in it")]
+    /// The file contains no private key.
+    #[error("it contains no private key")]
     NoKey,
-    /// They cannot be used, or not together.
+    /// The certificate or the key is not supported, or they do not belong together.
     #[error("certificate and key cannot be used together: {0}")]
     Unusable(#[from] rustls::Error),
 }
 
 impl Tls {
-    /// From a certificate, with those it rests on behind it, and its key, both as PEM.
+    /// Creates the configuration from a certificate chain, the server's own certificate first, and its key, both as PEM.
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self, TlsError> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
         let chain = chain.ok().filter(|chain| !chain.is_empty()).ok_or(TlsError::NoCertificate)?;

@@ -1,4 +1,4 @@
-//! What the headers and body of a request say about the client: the program, and its id for the session.
+//! The facts about a client in the headers and the body of a request: its program, and its id for the session.
 
 use hyper::HeaderMap;
 use throughline_transcript::{RawJson, WireFormat};
@@ -19,13 +19,12 @@ const SESSION_HEADERS: [&str; 2] = ["x-session-affinity", "x-session-id"];
 
 /// The name of Codex in the record.
 pub(crate) const CODEX: &str = "codex";
-/// The header in which Codex says what a request is for: an object whose member `thread_source` names the starter of the
-/// thread.
+/// The header in which Codex describes a request: an object whose member `thread_source` names the starter of the thread.
 const CODEX_METADATA: &str = "x-codex-turn-metadata";
 /// The `thread_source` of threads for titles.
 const CODEX_TITLES: &str = "thread_title";
 
-/// Other clients: what is in their user agent, and their name in the record.
+/// Other clients: a part of their user agent, and their name in the record.
 const USER_AGENTS: [(&str, &str); 6] = [
     ("opencode", "opencode"),
     ("aider", "aider"),
@@ -34,24 +33,24 @@ const USER_AGENTS: [(&str, &str); 6] = [
     ("pi-coding-agent", "pi"),
     ("cline", "cline"),
 ];
-/// The name in the record of a program that nothing identifies.
+/// The name in the record of an unidentified program.
 const UNKNOWN_PROGRAM: &str = "gateway";
 
-/// Longer session ids are ignored.
+/// The longest session id; longer ones are ignored.
 const MAX_KEY_BYTES: usize = 512;
 
-/// What is known about the client of a request.
+/// The facts about the client of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClientInfo {
     /// The session of the record that it names.
     pub(crate) session: Option<String>,
     /// The upstream that it names.
     pub(crate) upstream: Option<String>,
-    /// Its own id for the session.
+    /// The client's own id for the session.
     pub(crate) own_id: Option<String>,
-    /// The program.
+    /// The program's name in the record.
     pub(crate) program: &'static str,
-    /// Whether it marks the request as a side call.
+    /// Whether the client marks the request as a side call.
     pub(crate) is_side_call: bool,
 }
 

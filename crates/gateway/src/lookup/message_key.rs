@@ -1,10 +1,10 @@
 //! The key by which a message is recognised when a client sends it again.
 //!
-//! Clients rewrite their own history in ways that do not change the conversation: they move cache markers, add and remove
-//! reminders, blank old tool results, drop reasoning, or encode an answer differently. So a message is recognised by its
-//! role, the calls it makes or answers, and its text without what programs injected.
+//! Clients rewrite their own history in ways that do not change the conversation: they move cache markers, add and remove reminders,
+//! blank old tool results, drop reasoning, or encode an answer differently. A message is therefore recognised by its role, the calls it
+//! makes or answers, and its text without injected parts.
 //!
-//! Keys are only compared. What is sent are always the client's own bytes.
+//! Keys are only compared. The gateway always sends the client's own bytes.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -43,20 +43,20 @@ pub(crate) struct ByteHash(u128);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MessageKey {
     pub(crate) bytes: ByteHash,
-    /// `None` for a message without words or calls of its own, such as reasoning. Clients may leave it out.
+    /// `None` for a message without text or calls of its own, such as reasoning. Clients may leave it out.
     pub(crate) identity: Option<MessageIdentity>,
-    /// Whether it is a human message. Two of those are equal only if their words are.
+    /// Whether it is a human message. Two human messages are equal only if their text is.
     pub(crate) is_human: bool,
     form: OtherForm,
 }
 
-/// Another form in which a message may come back. At most one applies: an answer that the client saw in part is not a
-/// human message.
+/// Another form in which a client may send a message. At most one applies: an answer of which the client saw a part is not a human
+/// message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OtherForm {
     /// None.
     Unknown,
-    /// Without the calls that the client was not shown.
+    /// Without the calls that were hidden from the client.
     Client(ClientForm),
     /// Shortened to its beginning, for human messages.
     Opening(Opening),
@@ -91,23 +91,23 @@ impl Opening {
 }
 
 impl MessageKey {
-    /// The key of a message that the client has in this form.
+    /// The key of a message that the client has in full.
     pub(crate) fn of(message: &Message) -> Self {
         Self::new(bytes_of(message), identity_of(message), message)
     }
 
-    /// The same, where bytes and identity are known already.
+    /// The same, for known bytes and identity.
     pub(crate) fn new(bytes: ByteHash, identity: Option<MessageIdentity>, message: &Message) -> Self {
         let form = Opening::of(message).map_or(OtherForm::Unknown, OtherForm::Opening);
         Self { bytes, identity, is_human: message.is_human(), form }
     }
 
-    /// As its client saw it, if that is not all of it.
+    /// Sets the form in which the client saw the message, if it differs from the recorded one.
     pub(crate) fn seen_as(self, form: Option<ClientForm>) -> Self {
         Self { form: form.map_or(self.form, OtherForm::Client), ..self }
     }
 
-    /// What its client saw of it, if that is not all.
+    /// The form in which the client saw the message, if it differs from the recorded one.
     pub(crate) fn client_form(&self) -> Option<&ClientForm> {
         match &self.form {
             OtherForm::Client(form) => Some(form),
@@ -115,7 +115,7 @@ impl MessageKey {
         }
     }
 
-    /// How it begins, where a person speaks in it.
+    /// The beginning of the message, if it is a human message and has no other form.
     pub(crate) fn opening(&self) -> Option<Opening> {
         match self.form {
             OtherForm::Opening(opening) => Some(opening),
@@ -123,38 +123,38 @@ impl MessageKey {
         }
     }
 
-    /// The key of a message that the client was never shown.
+    /// The key of a message that was hidden from the client.
     pub(crate) fn unseen(message: &Message) -> Self {
         Self::of(message).seen_as(Some(ClientForm::NOTHING))
     }
 
-    /// Whether a request that continues the conversation may lack the message.
+    /// Whether the message may be missing from a request that continues the conversation.
     pub(crate) fn may_lack(&self) -> bool {
         self.identity.is_none() || self.client_form().is_some_and(|form| form.may_lack)
     }
 
-    /// Whether a message with this identity is the same message.
+    /// Whether a message with this identity is the same message, in any of its forms.
     pub(crate) fn is(&self, identity: Option<MessageIdentity>) -> bool {
         self.identity == identity
             || identity.is_some_and(|identity| self.client_form().is_some_and(|form| form.is(identity)))
     }
 }
 
-/// The forms in which a client may send a message that contains calls the client was never shown.
+/// The forms in which a client may send a message with calls that were hidden from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientForm {
-    /// Whether it may be missing: the client was shown nothing of it, or shown it as part of the next answer.
+    /// Whether the message may be missing: the client saw nothing of it, or saw it as part of the next answer.
     pub(crate) may_lack: bool,
-    /// The message without the calls.
+    /// The message without the hidden calls.
     pub(crate) alone: Option<MessageIdentity>,
-    /// The same, after the text of earlier rounds of the answer.
+    /// The same, with the text of earlier rounds of the answer before it.
     pub(crate) joined: Option<MessageIdentity>,
-    /// The same for clients that join the parts of an answer to one text, with nothing or an empty line between them.
+    /// The same for clients that join the parts of an answer into one text, with nothing or an empty line between them.
     pub(crate) as_one: [Option<MessageIdentity>; 2],
 }
 
 impl ClientForm {
-    /// A message that the client was never shown.
+    /// The form of a message that was hidden from the client.
     pub(crate) const NOTHING: Self = Self { may_lack: true, alone: None, joined: None, as_one: [None; 2] };
 
     pub(crate) fn is(&self, identity: MessageIdentity) -> bool {
@@ -173,10 +173,10 @@ fn half(hash: blake3::Hash) -> [u8; 16] {
     half
 }
 
-/// The identity of a message. `None` when it has no words or calls of its own.
+/// The identity of a message. `None` if it has no text or calls of its own.
 pub(crate) fn identity_of(message: &Message) -> Option<MessageIdentity> {
     let mut hashing = IdentityHasher::of(message);
-    // System prompts contain dates and the like, and there is one place for them.
+    // System prompts vary, for example with the date, and occur only once in a conversation.
     if !message.role().is_instructions() {
         for (kind, words) in message.parts().iter().filter_map(|part| stable_content(message, part)) {
             hashing.add(kind, &words);
@@ -185,7 +185,7 @@ pub(crate) fn identity_of(message: &Message) -> Option<MessageIdentity> {
     hashing.finish(message)
 }
 
-/// The identity of a message that would consist of these parts alone.
+/// The identity of a message with these parts only.
 pub(crate) fn identity_of_parts(
     message: &Message,
     parts: &[(&str, Cow<'_, str>)],
@@ -222,7 +222,7 @@ impl IdentityHasher {
     }
 }
 
-/// The kind and text of a part that stay the same when a client rewrites its history.
+/// The kind and text of a part that clients leave unchanged. `None` for parts that they may change.
 pub(crate) fn stable_content<'a>(message: &'a Message, part: &Part) -> Option<(&'static str, Cow<'a, str>)> {
     let json = message.json();
     Some(match part {
@@ -234,11 +234,11 @@ pub(crate) fn stable_content<'a>(message: &'a Message, part: &Part) -> Option<(&
             }
             ("text", Cow::Owned(own.to_owned()))
         }
-        // With the name, because some servers number the calls of each answer from the start.
+        // The name is included, because some servers number the calls of each answer from the start.
         Part::ToolCall { id, name, .. } => {
             ("call", Cow::Owned(format!("{} {}", name.text(json), id.text(json))))
         }
-        // The text of a result may be blanked later, the id of its call stays.
+        // Clients may blank the text of a result later; the id of its call stays.
         Part::ToolResult { call_id, .. } => ("result", call_id.text(json)),
         Part::Image { block } => ("image", Cow::Owned(message.raw(*block).len().to_string())),
         Part::Opaque { kind, .. } => ("other", kind.map(|kind| kind.text(json)).unwrap_or_default()),
@@ -249,7 +249,7 @@ pub(crate) fn stable_content<'a>(message: &'a Message, part: &Part) -> Option<(&
 /// The role of a message, with one name for roles that wire formats name differently.
 pub(crate) fn role_of(message: &Message) -> &'static str {
     match message.role() {
-        // An item of the Responses wire that makes a call or answers one has no role of its own.
+        // An item of the Responses wire format that makes or answers a call has no role of its own.
         Role::Other if message.has_calls() => Role::Assistant.name(),
         Role::Other if message.has_results() => Role::Tool.name(),
         Role::Developer => Role::System.name(),

@@ -1,4 +1,4 @@
-//! Opens sessions, new ones and those of the record, and puts them into the pool.
+//! Creates sessions, opens recorded ones, and adds them to the pool.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct SlotCandidate {
 }
 
 impl SlotCandidate {
-    /// A slot that other requests may use too.
+    /// A slot of the pool that other requests may use too.
     pub(crate) fn at_hand(slot: Arc<SessionSlot>) -> Self {
         Self { slot, session: None }
     }
@@ -36,7 +36,7 @@ impl SlotCandidate {
     }
 }
 
-/// The key of a new conversation, with the first number that no conversation with the same beginning has.
+/// The key of a new conversation, numbered because conversations may begin alike.
 pub(crate) struct NewSlotKey {
     pub(crate) key: SlotKey,
     pub(crate) number: usize,
@@ -70,7 +70,7 @@ impl Tenant {
         };
         let setup = self.session_setup(turn, &id).await?;
         let session = match ManagedSession::create(setup, new).await {
-            // Another gateway with the same record opened it first. The caller compares it with the request.
+            // Another gateway on the same record created it first. The caller compares it with the request.
             Err(SessionError::Record(StoreError::SessionExists { id: other })) if other != id => {
                 return self.load_session(turn, key, &other).await;
             }
@@ -94,7 +94,7 @@ impl Tenant {
         let history_keys =
             self.read_history_keys(&session).await.map_err(|error| self.record_failed(&error))?;
         let slot = Arc::new(SessionSlot::new(key.clone(), session, history_keys, edition));
-        // Locked before it is in the pool, where other requests find it.
+        // The session is locked before it is in the pool, where other requests find it.
         let session = Arc::clone(&slot.session).try_lock_owned().ok();
         self.pool.add(Arc::clone(&slot));
         Ok(SlotCandidate { slot, session })
@@ -124,8 +124,8 @@ impl Tenant {
         Ok(SlotCandidate::at_hand(slot))
     }
 
-    /// Reads the keys of a conversation from the record, up to the version that the session has loaded. Messages that others
-    /// wrote since are left out: they are not in the session's view.
+    /// Reads the keys of a conversation from the record, up to the version that the session has loaded. Messages that other processes
+    /// wrote since are left out: the session's view does not contain them.
     pub(crate) async fn read_history_keys(
         &self,
         session: &ManagedSession,
@@ -150,7 +150,7 @@ impl Tenant {
     }
 }
 
-/// The keys of a conversation, with the number of messages that were compacted.
+/// The keys of a conversation, with the number of compacted messages.
 pub(crate) fn history_keys(session: &ManagedSession, keys: Vec<MessageKey>) -> HistoryKeys {
     let own = session.messages().len().saturating_sub(session.first_verbatim_item());
     let compacted_messages = if session.is_compacted() { keys.len().saturating_sub(own) } else { 0 };
@@ -167,10 +167,10 @@ pub(crate) fn is_empty_list(json: &str) -> bool {
     inner.is_some_and(|inner| inner.trim().is_empty())
 }
 
-/// Stores in the slot what later side calls are matched with: whether the conversation has tools, and its last question.
+/// Stores the facts with which later side calls are matched: whether the conversation has tools, and its last question.
 pub(crate) fn note_request(slot: &SessionSlot, turn: &ManagedRequest) {
     slot.note_tools(has_tools(&turn.request) && !turn.client.is_side_call);
-    // Among the clients whose side calls name no conversation, only Codex makes them during a call of the conversation.
+    // Of the clients whose side calls name no conversation, only Codex makes them during a call of the conversation.
     if turn.client.program == CODEX {
         let mut said = turn.request.messages().iter().rev();
         slot.note_question(said.find_map(Message::human_words));

@@ -1,7 +1,7 @@
-//! Compares the messages of a request with those of a conversation: how much of the conversation does the request repeat?
+//! Finds out how many messages of a conversation a request repeats.
 //!
-//! A pure comparison of two lists. Messages without words or calls of their own, such as reasoning, are skipped on either
-//! side. In the compacted part, an edit counts only if it changes a human message: the model no longer sees that part.
+//! A pure comparison of two lists. Messages without text or calls of their own, such as reasoning, are skipped on either side. In the
+//! compacted part of the conversation, only changes to human messages count: the model no longer sees the other messages.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -42,7 +42,7 @@ impl<'a> ClientMessage<'a> {
         Opening::of(self.message)
     }
 
-    /// The key by which later requests recognise it.
+    /// The key by which later requests recognise the message.
     pub(crate) fn key(&self) -> MessageKey {
         MessageKey::new(self.bytes, self.identity(), self.message)
     }
@@ -75,7 +75,7 @@ pub(crate) fn compare(
     match_prefix(conversation, request, compacted_messages, |_, _| {})
 }
 
-/// The keys of the conversation with the byte hashes of this request, which the next request probably repeats.
+/// Returns the keys of the conversation with the byte hashes of this request, which the next request probably repeats.
 pub(crate) fn refreshed(
     conversation: &[MessageKey],
     request: &[ClientMessage<'_>],
@@ -90,7 +90,7 @@ pub(crate) fn refreshed(
     all
 }
 
-/// Goes through both lists while they match, and passes each pair of equal messages to `pair`.
+/// Advances through both lists while they match, and passes each pair of equal messages to `pair`.
 fn match_prefix(
     conversation: &[MessageKey],
     request: &[ClientMessage<'_>],
@@ -131,18 +131,19 @@ fn match_prefix(
     }
 }
 
-/// Whether a request has the question that the conversation has here without what its client put behind it, and the same answer.
+/// Whether the request repeats the first question of the conversation without the text that its client had appended, and repeats the
+/// answer.
 fn is_shortened_question(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> bool {
     let ([question, ..], [sent, ..]) = (conversation, request) else { return false };
     let is_shortened = || match (question.opening(), sent.opening()) {
         (Some(was), Some(is)) => was.is_shortened_to(is),
         _ => false,
     };
-    // Most requests of other conversations have another answer here, which takes no reading to see.
+    // Compares the answers first: that is cheap and rules out most requests of other conversations.
     is_answered_alike(conversation, request) && is_shortened()
 }
 
-/// Whether what follows the first message is the same answer on both sides, or one that the conversation does not have yet.
+/// Whether the first message is followed by the same answer in both lists, or the conversation has no answer yet.
 fn is_answered_alike(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> bool {
     let Some(repeated) = request.get(1).filter(|sent| sent.message.role() == Role::Assistant) else {
         return false;
@@ -150,8 +151,8 @@ fn is_answered_alike(conversation: &[MessageKey], request: &[ClientMessage<'_>])
     conversation.get(1).is_none_or(|answer| is_same(answer, repeated))
 }
 
-/// How many messages of the conversation the request has further on: what its client shows before the newest question only, such as the
-/// files it works on and a word of thanks. Here the request goes on with the question that followed, and its answer.
+/// Returns the number of messages that the request has at a later position. Some clients show messages only before the newest question,
+/// such as the files they work on and a short reply. In the request, the next question and its answer follow at the old position.
 fn moved_messages(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> Option<usize> {
     (1..=MOST_MOVED_MESSAGES).find(|&count| {
         let Some((moved, rest)) = conversation.split_at_checked(count) else { return false };
@@ -163,7 +164,7 @@ fn moved_messages(conversation: &[MessageKey], request: &[ClientMessage<'_>]) ->
     })
 }
 
-/// Whether the request has these messages: the same speakers, and the same answer at their end. What a person's part of it says, such as
+/// Whether the request contains these messages: the same roles in the same order, ending with the same answer. Human messages, such as
 /// the text of files, may have changed.
 fn comes_again(moved: &[MessageKey], request: &[ClientMessage<'_>]) -> bool {
     let Some(closing) = moved.last().filter(|closing| !closing.is_human && closing.identity.is_some()) else {
@@ -184,8 +185,7 @@ fn is_small_edit(ours: &MessageKey, sent: &ClientMessage<'_>) -> bool {
     !ours.is_human && !sent.message.is_human() && ours.identity.is_some() && sent.identity().is_some()
 }
 
-/// Whether a request that differs from a conversation is a compacted form of it, made by the client: it is shorter, and after
-/// the difference it repeats an answer of the conversation.
+/// Whether the client compacted the conversation itself: the request is shorter, and repeats a later answer after the first difference.
 pub(crate) fn is_compacted(
     conversation: &[MessageKey],
     request: &[ClientMessage<'_>],
@@ -203,14 +203,14 @@ pub(crate) fn is_compacted(
     })
 }
 
-/// Whether a request contains a summary written by its client that the conversation does not have. Some clients keep no
-/// answer beside the summary, so that nothing else shows which conversation was compacted.
+/// Whether a request contains a summary by its client that the conversation does not have. Some clients keep no answer beside the
+/// summary, so that nothing else shows which conversation was compacted.
 pub(crate) fn has_new_summary(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> bool {
     let is_new = |sent: &ClientMessage<'_>| conversation.iter().all(|key| key.bytes != sent.bytes);
     request.iter().any(|sent| sent.message.is_client_summary() && is_new(sent))
 }
 
-/// How many answers and tool results of a conversation a request repeats, at any position.
+/// Counts the answers and tool results of a conversation that a request repeats, at any position.
 pub(crate) fn shared_answers(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> usize {
     let shared: HashSet<MessageIdentity> = conversation.iter().filter_map(|key| key.identity).collect();
     let is_shared = |sent: &&ClientMessage<'_>| {
@@ -220,9 +220,8 @@ pub(crate) fn shared_answers(conversation: &[MessageKey], request: &[ClientMessa
     request.iter().filter(is_shared).count()
 }
 
-/// Pairs the items at the end of a view with the client's messages that repeat them, item by item. Items without words of
-/// their own that the client left out are not paired. Items that the client was never shown are paired with our own
-/// message.
+/// Pairs the items at the end of a view with the client's messages that repeat them. Items without text of their own that the client left
+/// out are not paired. Items that were hidden from the client are paired with the recorded message.
 pub(crate) fn align(
     view: &[Message],
     first_own: usize,
@@ -266,7 +265,7 @@ pub(crate) fn align(
             break;
         }
     }
-    // What stood before the first question may have moved, too.
+    // The messages before the first question may have moved as well.
     let leading = view.get(..item).unwrap_or_default();
     let is_moved =
         sent == 0 && first_own == 0 && is_exchange(leading) && seen.iter().take(item).all(Option::is_none);
@@ -285,14 +284,14 @@ fn is_shortened(ours: &Message, message: &Message) -> bool {
     }
 }
 
-/// Whether messages may be what a client shows anew before each question.
+/// Whether these messages have the form that clients move: few, ending with an answer, without tool calls.
 fn is_exchange(messages: &[Message]) -> bool {
     (1..=MOST_MOVED_MESSAGES).contains(&messages.len())
         && messages.last().is_some_and(|last| last.role() == Role::Assistant)
         && !messages.iter().any(|item| item.has_calls() || item.has_results())
 }
 
-/// How many items at the end of a view stand behind the one that a message repeats: its client shows them further on.
+/// Returns the number of items behind the one that a message repeats, if its client shows them at a later position.
 fn moved_items(view: &[Message], message: &Message) -> Option<usize> {
     let identity = identity_of(message);
     (1..=MOST_MOVED_MESSAGES).find(|count| {

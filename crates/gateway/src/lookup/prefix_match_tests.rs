@@ -9,7 +9,7 @@ fn message(role: &str, text: &str) -> Message {
     decode_message_text(json).unwrap()
 }
 
-/// `u` and `a` for who speaks, the rest for what; `r` for reasoning, which says nothing of its own.
+/// A notation for messages: `u` or `a` for the role, the rest for the text; `r` for reasoning without text of its own.
 fn talk(words: &[&str]) -> Vec<Message> {
     let one = |word: &&str| match word.split_at(1) {
         ("u", text) => message("user", text),
@@ -74,31 +74,31 @@ fn the_end_of_a_view_is_aligned_with_the_clients_words() {
     assert_eq!((from, worded.len()), (2, 2));
 }
 
-/// aider puts instructions behind the newest question and takes them away with the next request.
+/// aider appends instructions to the newest question and removes them with the next request.
 #[test]
 fn a_question_without_what_its_client_put_behind_it_is_the_same_question() {
     let ours = ["u1\n\nBe brief.", "a1"];
     assert_eq!(compared(&ours, &["u1", "a1", "u2"], 0), (2, 2));
-    // Another answer, no answer, another question, and a question with something new are other ways.
+    // Another answer, no answer, another question, and a question with new text are differences.
     assert_eq!(compared(&ours, &["u1", "aX", "u2"], 0), (0, 0));
     assert_eq!(compared(&ours, &["u1"], 0), (0, 0));
     assert_eq!(compared(&ours, &["uX", "a1", "u2"], 0), (0, 0));
     assert_eq!(compared(&["u1", "a1"], &["u1\n\nNot the tests.", "a1", "u2"], 0), (0, 0));
 }
 
-/// aider shows the files it works on before the newest question only.
+/// aider shows the files it works on only before the newest question.
 #[test]
 fn an_exchange_that_moves_before_the_newest_question_is_not_another_way() {
     let ours = ["ufiles", "aOk.", "u1\n\nBe brief.", "a1"];
     assert_eq!(compared(&ours, &["u1", "a1", "ufiles", "aOk.", "u2"], 0), (4, 2));
-    // The files were edited; their client's word stays.
+    // The files were edited; the reply of the client is the same.
     assert_eq!(compared(&ours, &["u1", "a1", "uothers", "aOk.", "u2"], 0), (4, 2));
     let ours = ["ufiles", "aOk.", "u1", "a1", "ufiles", "aOk.", "u2", "a2"];
     assert_eq!(compared(&ours, &["u1", "a1", "u2", "a2", "ufiles", "aOk.", "u3"], 0), (8, 4));
-    // It does not come again, so it was taken away: the conversation is left there.
+    // The exchange is missing, so it was removed: the request leaves the conversation there.
     assert_eq!(compared(&ours, &["u1", "a1", "u2", "a2", "u3"], 0), (0, 0));
     assert_eq!(compared(&ours, &["u1", "aX", "ufiles", "aOk.", "u3"], 0), (0, 0));
-    // The answer is sent and not recorded yet.
+    // The answer was sent but is not recorded yet.
     assert_eq!(compared(&ours[..3], &["u1", "a1", "ufiles", "aOk.", "u2"], 0), (3, 1));
 }
 
@@ -116,7 +116,7 @@ fn a_moved_exchange_leaves_the_view() {
     assert_eq!(words, expected);
 }
 
-/// What a model thought in each round stays in that round, whatever the client makes of the answer.
+/// The reasoning of each round stays in that round, in every form the client gives the answer.
 #[test]
 fn rounds_keep_our_words_when_a_client_repeats_them_as_one() {
     let parse = |value: serde_json::Value| decode_message_text(value.to_string()).unwrap();
@@ -129,7 +129,7 @@ fn rounds_keep_our_words_when_a_client_repeats_them_as_one() {
             { "type": "tool_result", "tool_use_id": id, "content": "so" }] }))
     };
     let says = |parts: serde_json::Value| parse(serde_json::json!({ "role": "assistant", "content": parts }));
-    // The same id in both rounds: some servers number the calls of each answer anew.
+    // The same id in both rounds: some servers number the calls of each answer from the start.
     for own in ["c0", "c1"] {
         let view = [
             message("user", "go"),

@@ -1,8 +1,8 @@
-//! Requests that name an earlier answer (`previous_response_id`) instead of repeating the conversation.
+//! Requests that refer to an earlier answer (`previous_response_id`) instead of repeating the conversation.
 //!
-//! If that answer came through this gateway, for the same tenant, the record has the conversation: it is inserted before the
-//! messages of the request, which is then managed like any other. It continues from exactly that answer, even if the
-//! conversation continued since. A request with an id that the record does not have is passed to the provider as it is.
+//! If that answer came through this gateway, for the same tenant, the record has the conversation. It is inserted before the messages of
+//! the request, which is then managed like any other. It continues from exactly that answer, even if the conversation has continued
+//! since. A request with an id that the record does not have is passed to the provider unchanged.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::blocking::blocking;
 use crate::proxy::managed_request::ManagedRequest;
 use crate::tenant::Tenant;
 
-/// The member that names an answer.
+/// The request member that names an answer.
 const PREVIOUS: &str = "previous_response_id";
-/// Longer than the ids of any known provider.
+/// The longest id; longer than the ids of any known provider.
 const MAX_ID_BYTES: usize = 512;
 
 impl Tenant {
@@ -49,7 +49,7 @@ impl Tenant {
             let said = store.transcript(&owner, &call.session)?;
             Ok(Some((call.session, to_seq, said)))
         });
-        // If the record cannot be read, the request is left to the provider.
+        // If the record cannot be read, the request is passed to the provider.
         let (session, to_seq, mut said) = found.await.ok().flatten()?;
         let keys = self.keys_of(&said, WireFormat::Responses);
         let before = said.iter().position(|message| message.seq >= to_seq)?;

@@ -1,13 +1,13 @@
 //! Finds out whether a request quotes a conversation, as side calls for a title or a summary do.
 //!
-//! The request must contain a human message of the conversation and an answer or call of the model: the words of one side
-//! alone occur in many conversations. If the client marks the request as a side call, the human message is enough.
+//! The request must contain a human message of the conversation and an answer or call of the model: the text of one side alone occurs in
+//! many conversations. If the client marks the request as a side call, the human message is enough.
 
 use throughline_transcript::{Message, Part, Role};
 
-/// Shorter texts may be equal by chance.
+/// The shortest text, in characters, that is compared; shorter texts may be equal by chance.
 const LEAST_CHARS: usize = 16;
-/// Only this much of a message is searched for, because clients shorten what they quote.
+/// The number of characters of a message that are searched for: clients shorten the text they quote.
 const MOST_CHARS: usize = 120;
 
 /// What the request must quote.
@@ -19,7 +19,7 @@ pub(crate) enum QuoteRequirement {
     QuestionAndAnswer,
 }
 
-/// A search in the words of a request.
+/// A search in the text of a request.
 pub(crate) struct QuoteSearch<'a> {
     words: &'a str,
     needed: QuoteRequirement,
@@ -72,7 +72,7 @@ impl<'a> QuoteSearch<'a> {
     }
 }
 
-/// The words of a message, and the ids of its calls.
+/// The texts of a message, and the ids of its calls.
 fn texts(message: &Message) -> Vec<String> {
     let texts = message.parts().iter().filter_map(|part| match part {
         Part::Text(string) => Some(message.str(*string).into_owned()),

@@ -26,23 +26,23 @@ use crate::tenant::Tenant;
 
 /// The most messages of a side call: instructions, a question in a few pieces, an answer.
 const MOST_SIDE_CALL_MESSAGES: usize = 8;
-/// How many conversations of the record are searched for the one that a client compacted.
+/// The number of recorded conversations that are searched for the one that a client compacted.
 const MOST_LOOKED_THROUGH: usize = 16;
 
 /// The role of a conversation in a client's session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConversationRole {
-    /// One that may have sub-agents and side calls.
+    /// May have sub-agents and side calls.
     Main,
-    /// One with tools that was never answered: it was cancelled, and started nothing.
+    /// Has tools but was never answered: it was cancelled, and started nothing.
     Unanswered,
-    /// One without tools and with at most one exchange, not linked so far.
+    /// Has no tools and at most one exchange, and is not linked yet.
     SideCall,
-    /// One that is linked to another already.
+    /// Is linked to another conversation.
     Attached,
 }
 
-/// A call that quotes a conversation waits so long for the one that answers there to end.
+/// How long a call that quotes a conversation waits for a running call of that conversation.
 const WAIT_FOR_ANSWER: Duration = Duration::from_millis(500);
 
 impl Tenant {
@@ -96,7 +96,7 @@ impl Tenant {
             Some(parent) => self.open_linked(turn, key, parent, LinkKind::SubAgent).await?,
             None => self.open(turn, key, None).await?,
         };
-        // Side calls that arrived before the conversation they belong to.
+        // Links side calls that arrived before the conversation they belong to.
         let main = first(ConversationRole::Main).unwrap_or_else(|| opened.slot().conversation());
         for (side, _) in parts.iter().filter(|(_, part)| *part == ConversationRole::SideCall) {
             self.file_side_call(side, &main).await;
@@ -133,7 +133,7 @@ impl Tenant {
         }
     }
 
-    /// A conversation that hangs on the end of another.
+    /// Opens a conversation that is linked to the end of another.
     pub(crate) async fn open_linked(
         &self,
         turn: &ManagedRequest,
@@ -147,8 +147,7 @@ impl Tenant {
         self.open(turn, key, Some(Link { parent, kind, leaves_at: session.next_seq })).await
     }
 
-    /// Files a conversation as a side call of another. One that cannot be filed stays in the list, which is no reason to
-    /// refuse a request.
+    /// Links a conversation to another as its side call. If that fails, it stays in the list by itself; the request is not refused.
     async fn file_side_call(&self, side: &SessionId, main: &SessionId) {
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         let (id, link) =
@@ -190,7 +189,7 @@ impl Tenant {
         let needed = if is_told { QuoteRequirement::Question } else { QuoteRequirement::QuestionAndAnswer };
         let quoting = QuoteSearch::new(&words, needed);
         if !is_told {
-            // Titles are asked for right after an answer, whose call may still be recorded.
+            // Clients request titles right after an answer, while the call of the answer may still be recorded.
             let is_quoted =
                 |slot: &&Arc<SessionSlot>| slot.question().is_some_and(|question| quoting.has(&question));
             for slot in agents.iter().filter(is_quoted) {
@@ -208,7 +207,7 @@ impl Tenant {
         quoted.max_by_key(|(count, last_used, _)| (*count, *last_used)).map(|(_, _, id)| id)
     }
 
-    /// Links side calls that arrived before the conversation whose question they quote.
+    /// Links earlier side calls that quote the question of this conversation.
     async fn file_waiting(&self, slot: &SessionSlot) {
         let Some(question) = slot.question() else { return };
         for other in self.pool.of_owner(&self.setup.owner) {
@@ -221,7 +220,7 @@ impl Tenant {
         }
     }
 
-    /// The conversations of a client's session in the order in which they began, with their roles.
+    /// Returns the conversations of a client's session in the order of their start, with their roles.
     async fn parts_of_client(
         &self,
         turn: &ManagedRequest,
@@ -242,7 +241,7 @@ impl Tenant {
         found.await.map_err(|error| self.record_failed(&error))
     }
 
-    /// The newest session of the main conversation that was active last.
+    /// Returns the tip of the main conversation with the latest activity.
     async fn last_main(
         &self,
         parts: &[(SessionId, ConversationRole)],
@@ -262,8 +261,8 @@ impl Tenant {
         last.await.map_err(|error| self.record_failed(&error))
     }
 
-    /// The conversation whose answers a request repeats after a summary by its client. For clients that send no session id
-    /// and keep no message of the beginning.
+    /// Returns the conversation whose answers a request repeats after a summary by its client; for clients that send no session id and
+    /// keep no message of the beginning.
     async fn compacted_by_client(
         &self,
         turn: &ManagedRequest,
@@ -275,7 +274,7 @@ impl Tenant {
         if let Some((_, tip)) = shared.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count) {
             return Ok(Some(tip));
         }
-        // The gateway may have restarted since.
+        // If the pool does not have it: the gateway may have restarted since.
         let (store, owner, program) =
             (Arc::clone(&self.setup.store), self.setup.owner.clone(), turn.client.program.to_owned());
         let filter = SessionFilter {
@@ -299,7 +298,7 @@ impl Tenant {
     }
 }
 
-/// The role of a conversation, from the record and, if it is open, from its slot.
+/// The role of a conversation, judged by the record and, if it is open, by its slot.
 fn part_of(
     store: &dyn Store,
     owner: &Owner,
@@ -329,7 +328,7 @@ fn part_of(
     }
     let is_answered = calls.iter().any(|call| call.call.error.is_none());
     Ok(match (calls.is_empty(), has_tools, is_answered) {
-        // Its first call may still be running: it counts as a main conversation until then.
+        // Its first call may still be running; until then it counts as a main conversation.
         (true, _, _) => ConversationRole::Main,
         (_, true, false) => ConversationRole::Unanswered,
         (_, false, _) if is_short()? => ConversationRole::SideCall,

@@ -1,8 +1,8 @@
 //! Decides which conversation a request continues: an open one, one loaded from the record, a new branch, or a new
 //! conversation.
 //!
-//! `resolve` is the entry point and `slot_for` makes the choice. `prefix_match.rs` compares the messages, `message_key.rs`
-//! says when two messages are the same, `session_pool.rs` holds the open conversations, and `open_session.rs` opens others.
+//! `resolve` is the entry point and `slot_for` makes the choice. `prefix_match.rs` compares messages, `message_key.rs` defines when two
+//! messages are the same, `session_pool.rs` holds the open conversations, and `open_session.rs` opens others.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::proxy::managed_request::ManagedRequest;
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
-/// How often a lookup is repeated because other requests changed the conversation meanwhile.
+/// How often a lookup is repeated because other requests changed the conversation in the meantime.
 const MOST_LOOKS: usize = 8;
 
 /// The session that a request continues, locked for this request.
@@ -39,13 +39,13 @@ pub(crate) struct ResolvedRequest {
     pub(crate) session: OwnedMutexGuard<ManagedSession>,
     /// The conversation as the client sends it, without the messages that the client has dropped.
     pub(crate) messages: Vec<Message>,
-    /// How many of these messages the session already has.
+    /// The number of these messages that the session already has.
     pub(crate) repeated: usize,
     /// The keys of the conversation, including the new messages of the request.
     pub(crate) keys: Vec<MessageKey>,
 }
 
-/// A locked session without the messages of the request, which are still borrowed for the comparison.
+/// A locked session whose request messages are still borrowed for the comparison.
 struct LockedSlot {
     slot: Arc<SessionSlot>,
     session: OwnedMutexGuard<ManagedSession>,
@@ -80,7 +80,7 @@ impl Tenant {
         Ok(found.with(messages))
     }
 
-    /// The same for a request whose client has dropped the beginning of the conversation after a compaction.
+    /// Does the same for a request whose client has replaced the beginning of the conversation by a compaction item.
     async fn resolve_after_compaction(
         &self,
         turn: &ManagedRequest,
@@ -101,8 +101,8 @@ impl Tenant {
         Ok(found.with(messages))
     }
 
-    /// Waits for the lock of a session. Repeats the lookup if another request changed the conversation meanwhile. A session
-    /// that was last compared with the record before `since` is compared again.
+    /// Waits for the lock of a session. Repeats the lookup if another request changed the conversation in the meantime. A session that
+    /// was last compared with the record before `since` is compared again.
     async fn lock_slot<F: Future<Output = Result<SlotCandidate, GatewayError>>>(
         &self,
         since: u64,
@@ -259,7 +259,7 @@ impl Tenant {
             self.pool.touch(&slot);
             return Ok(SlotCandidate::at_hand(slot));
         }
-        // One request at a time from here on, so that a conversation is loaded from the record only once.
+        // One request at a time continues here, so that a conversation is loaded from the record only once.
         let _opening = self.opening.lock().await;
         self.refresh_under(&key).await;
         let key = self.load_matching(turn, key).await?;
@@ -285,8 +285,8 @@ impl Tenant {
         }
     }
 
-    /// The open conversation that a request repeats as a whole although its first messages differ: the messages before its
-    /// first question are further back now.
+    /// Returns the open conversation that a request repeats as a whole although its first messages differ: its client moved the messages
+    /// before the first question to a later position.
     fn slot_begun_otherwise(
         &self,
         scope: &str,
@@ -387,7 +387,7 @@ impl Tenant {
         if self.pool.under(&key).is_empty() {
             self.load_session(turn, &key, &session.id).await?;
         }
-        // A request that does not continue at the end of the session becomes a branch, as without a name.
+        // A request that does not continue at the end of the session becomes a branch, as it would without a name.
         match best(self.pool.under(&key), client_messages, 0) {
             Some((slot, (_, true))) => Ok(SlotCandidate::at_hand(slot)),
             Some((slot, _)) => {
@@ -447,7 +447,7 @@ impl Tenant {
             let tip = slot.history_keys().tip;
             return self.open_linked(turn, key, tip, LinkKind::ClientCompaction).await;
         }
-        // What the client knows nothing of goes with the answer it led to.
+        // Messages hidden from the client belong to the answer that follows them, which the request does not share.
         let led = after
             .iter()
             .take(found.matched)
@@ -455,7 +455,7 @@ impl Tenant {
             .take_while(|key| key.client_form().is_some_and(|form| form.may_lack));
         let shared = compacted + found.matched - led.count();
         let said = transcript.get(..shared).unwrap_or_default();
-        // Without a shared answer, the same beginning is a coincidence: this is another conversation.
+        // Without a shared answer, the equal beginning is a coincidence: this is another conversation.
         let has_answer = said.iter().any(|message| message.role == Role::Assistant);
         let Some(last) = said.last().filter(|_| has_answer) else {
             let is_answered = transcript.iter().any(|message| message.role == Role::Assistant);
@@ -475,8 +475,8 @@ pub(crate) fn own_id(turn: &ManagedRequest) -> Option<String> {
     turn.client.own_id.as_deref().map(|id| format!("{}:{id}", turn.request.wire_format()))
 }
 
-/// The conversation that the request continues or, if there is none, the one of which it repeats the most messages. The flag
-/// says whether the request continues it.
+/// Returns the conversation that the request continues or, if there is none, the one of which it repeats the most messages. The flag
+/// tells whether the request continues it.
 fn best(
     slots: Vec<Arc<SessionSlot>>,
     client_messages: &[ClientMessage<'_>],

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::lookup::message_key::{MessageKey, identity_of};
 use crate::lookup::prefix_match::{ClientMessage, PrefixMatch, compare};
 
-/// The key under which conversations are looked up: several may have the same.
+/// The key under which conversations are looked up. Several conversations may share a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SlotKey {
     pub(crate) owner: Owner,
@@ -57,12 +57,12 @@ pub(crate) struct HistoryKeys {
     pub(crate) tip: SessionId,
     /// One key for each message, as the client sends it.
     pub(crate) keys: Vec<MessageKey>,
-    /// How many messages from the first on are compacted.
+    /// The number of messages from the start that are compacted.
     pub(crate) compacted_messages: usize,
 }
 
 impl HistoryKeys {
-    /// The keys after the first `compacted` messages, and how many of the returned ones are compacted.
+    /// The keys after the first `compacted` messages, and the number of compacted messages among them.
     pub(crate) fn after(&self, compacted: usize) -> (&[MessageKey], usize) {
         (self.keys.get(compacted..).unwrap_or_default(), self.compacted_messages.saturating_sub(compacted))
     }
@@ -94,7 +94,7 @@ pub(crate) struct SessionSlot {
     has_tools: Mutex<Option<bool>>,
     /// The last human message, for clients whose side calls are recognised by it.
     question: Mutex<Option<String>>,
-    /// The words of a side call that arrived before the conversation it belongs to.
+    /// The text of a side call that arrived before the conversation it belongs to.
     side_call: Mutex<Option<String>>,
 }
 
@@ -129,7 +129,7 @@ impl SessionSlot {
         *lock(&self.question) = words;
     }
 
-    /// The words of this side call, if it still waits for the conversation it belongs to.
+    /// The text of this side call, if it still waits for the conversation it belongs to.
     pub(crate) fn waiting_side_call(&self) -> Option<String> {
         lock(&self.side_call).clone()
     }
@@ -175,9 +175,8 @@ impl SessionSlot {
         self.edition.store(edition, Ordering::Relaxed);
     }
 
-    /// Compares a request with the conversation after its first `compacted` messages. The flag says whether the request
-    /// continues the conversation. A request equal to the one being answered does not: it comes from another caller, and
-    /// neither waits for the other.
+    /// Compares a request with the conversation after its first `compacted` messages. The flag tells whether the request continues the
+    /// conversation. A request equal to the one in progress does not: it comes from another caller, and neither waits for the other.
     pub(crate) fn compare(&self, request: &[ClientMessage<'_>], compacted: usize) -> (PrefixMatch, bool) {
         let history_keys = lock(&self.history_keys);
         let (keys, compacted_messages) = history_keys.after(compacted);
@@ -187,14 +186,14 @@ impl SessionSlot {
         (found, goes_on)
     }
 
-    /// Whether an equal request is being answered, as far as the keys show.
+    /// Whether an equal request is in progress, judged by the keys.
     fn answers_another(&self, history_keys: &HistoryKeys, says_nothing_new: bool) -> bool {
         let is_new = history_keys.keys.is_empty();
         if !is_new && !says_nothing_new || self.session.try_lock().is_ok() {
             return false;
         }
-        // A new conversation has no keys yet, but it was found by the same first message. A cancelled call ends soon, and
-        // the request can continue after it.
+        // A new conversation has no keys yet, but has the same first message. A cancelled call ends soon, so the request can continue
+        // after it.
         is_new || lock(&self.answering).as_ref().is_some_and(|cancel| !cancel.is_cancelled())
     }
 
@@ -241,7 +240,7 @@ impl SessionSlot {
         self.checked.store(tick, Ordering::Relaxed);
     }
 
-    /// Grows with each use of any conversation.
+    /// The tick of the last use; see [`SessionPool::tick`].
     pub(crate) fn last_used(&self) -> u64 {
         self.last_used.load(Ordering::Relaxed)
     }
@@ -257,7 +256,7 @@ impl SessionSlot {
         self.changed.notify_waiters();
     }
 
-    /// Sets the keys for the duration of a call, so that other requests see what is being answered. `cancel` cancels it.
+    /// Sets the keys for the duration of a call, so that other requests see the call in progress. `cancel` cancels it.
     pub(crate) fn set_answering(&self, keys: &[MessageKey], cancel: CancellationToken) {
         let mut history_keys = lock(&self.history_keys);
         history_keys.keys.clear();
@@ -268,7 +267,7 @@ impl SessionSlot {
     }
 }
 
-/// All slots.
+/// The open conversations of all owners.
 pub(crate) struct SessionPool {
     most: usize,
     clock: AtomicU64,
@@ -322,7 +321,7 @@ impl SessionPool {
         }
     }
 
-    /// Adds a conversation. If there are too many, the one that was unused for longest is removed.
+    /// Adds a conversation. If the pool is full, the conversation that was unused for longest is removed.
     pub(crate) fn add(&self, slot: Arc<SessionSlot>) {
         self.touch(&slot);
         let mut all = lock(&self.all);
@@ -331,7 +330,7 @@ impl SessionPool {
         if count <= self.most {
             return;
         }
-        // A slot in use stays: a request that arrives meanwhile would not find it.
+        // Slots in use stay: otherwise a request that arrives now would not find them.
         let idle = all.iter().flat_map(|(key, slots)| slots.iter().map(move |slot| (key, slot)));
         let idle = idle.filter(|(_, slot)| Arc::strong_count(slot) == 1);
         let oldest = idle.min_by_key(|(_, slot)| slot.last_used());
@@ -345,7 +344,7 @@ impl SessionPool {
     }
 }
 
-// Plain lists, replaced whole: a panic elsewhere leaves them usable.
+// The lists are replaced as a whole, so a panic elsewhere leaves them usable.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -34,7 +34,7 @@ use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::request_context::in_request_context;
 use crate::tenant::Tenant;
 
-/// Capacity of the channel between the call and the response, in pieces of the answer.
+/// The capacity of the channel between the call and the response, in pieces of the answer.
 const PIECES_WAITING: usize = 32;
 
 /// Answers a request in a wire format.
@@ -89,7 +89,7 @@ pub(crate) async fn answer(
 }
 
 impl Tenant {
-    /// Whether requests are answered although the record cannot be used.
+    /// Whether requests are answered even if the record cannot be used.
     fn goes_on_unrecorded(&self) -> bool {
         self.config.now().policy.record == RecordPolicy::GoOn
     }
@@ -126,7 +126,7 @@ impl Tenant {
                 false => RecallAccess::NotOffered,
             });
         }
-        // The model loads a deferred tool with a call that the gateway answers, as it answers those of the recall tools.
+        // The model loads a deferred tool with a call that the gateway answers, as it answers calls of recall tools.
         let tools = match is_offered && turn.economy.tools != ToolDeferral::Off {
             true => {
                 let whole = request.clone();
@@ -153,7 +153,7 @@ impl Tenant {
             // A client repeats its messages until they are answered, so the upstream call need not wait for the record.
             recorded: if self.goes_on_unrecorded() { RecordTiming::Meanwhile } else { RecordTiming::First },
             cancel: cancel.clone(),
-            // If the owners of stored objects must be recorded too, the end of the answer waits for that instead.
+            // If the owners of stored objects must be recorded as well, the end of the answer waits for the end of the call, which includes that.
             on_recorded: objects_at.is_none().then_some(on_recorded),
             ..CallInput::new(Envelope::of_request(request), new_messages)
         };
@@ -166,7 +166,7 @@ impl Tenant {
             if let (Ok(outcome), Some(place)) = (&result, &items_at) {
                 gateway.note_created(place, ids_of_answer(&outcome.answer)).await;
             }
-            // The client may have closed the connection.
+            // Fails if the client has closed the connection.
             let _ = ended.send(result);
         }));
         let gateway = Arc::clone(self);
@@ -176,9 +176,9 @@ impl Tenant {
     }
 }
 
-/// To which clients recall tools are offered. If tool results are shortened, the model must be able to read their full text,
-/// whatever else is configured. The tools are added with the first request, or once the provider's cache has expired, because
-/// new tools invalidate the whole cached prompt.
+/// Decides to which clients recall tools are offered. If tool results are shortened, the model must be able to read their full text,
+/// whatever else is configured. The tools are added with the first request, or once the provider's cache has expired, because new tools
+/// invalidate the whole cached prompt.
 fn offer_for(economy: Economy, recall: &RecallConfig, session: &ManagedSession) -> RecallOffer {
     if !economy.tool_results || recall.is_offered() {
         return recall.offer();

@@ -50,7 +50,7 @@ impl Tenant {
 /// A conversation as its client sends it.
 struct ClientHistory {
     messages: Vec<Message>,
-    /// How many of these messages the session already has.
+    /// The number of these messages that the session already has.
     repeated: usize,
 }
 
@@ -66,7 +66,7 @@ impl ClientHistory {
     ) -> Vec<IncomingMessage> {
         let Self { mut messages, repeated } = self;
         let mut new = messages.split_off(repeated.min(messages.len()));
-        // A client with tools of the same names repeats their calls itself.
+        // A client with tools of the same names has their calls in its own history.
         let none = RecallNames::none();
         let names = if recall.names().is_taken(request) { &none } else { recall.names() };
         let projection = Projection::new(names, session.wire_format());

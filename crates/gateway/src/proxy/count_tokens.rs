@@ -1,4 +1,4 @@
-//! Token counts that a client requests: from the upstream that would answer the request, or else our own estimate.
+//! Token counts that a client requests: by the upstream that would answer the request, or else estimated by the gateway.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::proxy::passthrough::pass_body_on;
 use crate::proxy::provider_paths::AnswerNames;
 use crate::tenant::Tenant;
 
-/// The path of token counts.
+/// The path of requests for a token count.
 pub(crate) const PATH: &str = "/v1/messages/count_tokens";
 
-/// Answers how many tokens a request has.
+/// Returns the number of tokens of a request.
 pub(crate) async fn answer(
     gateway: &Arc<Tenant>,
     inbound: &InboundRequest,
@@ -31,7 +31,7 @@ pub(crate) async fn answer(
         let counted =
             pass_body_on(gateway, inbound, body, &upstream, (WireFormat::Anthropic, AnswerNames::Nothing))
                 .await?;
-        // Many servers that speak the wire do not count.
+        // Many servers that accept this wire format do not count tokens.
         let cannot = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_IMPLEMENTED];
         if !cannot.contains(&counted.status()) {
             return Ok(counted);

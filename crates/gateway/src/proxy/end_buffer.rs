@@ -1,8 +1,8 @@
 //! Holds back the end of an answer until the answer is in the record.
 //!
-//! A client with a complete answer continues the conversation, so the answer must not be lost if the gateway crashes at that
-//! moment. Of a stream, the final event is held back, which tells the client that the answer is complete; everything before
-//! passes as it arrives. Of an answer that is not streamed, the last piece is held back.
+//! A client with a complete answer continues the conversation, so the answer must not be lost if the gateway crashes at that moment. Of a
+//! stream, the final event is held back, which tells the client that the answer is complete; everything before it is sent on arrival. Of
+//! an answer that is not streamed, the last piece is held back.
 
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ impl EndBuffer {
         Self { wire, streaming, held: Bytes::new(), behind: Vec::new(), since: None }
     }
 
-    /// Adds the next piece (of a stream, whole events). Returns the bytes that can be sent now.
+    /// Adds the next piece; of a stream, whole events. Returns the bytes that can be sent now.
     pub(crate) fn take(&mut self, mut piece: Bytes) -> Bytes {
         if piece.is_empty() {
             return piece;
@@ -36,7 +36,7 @@ impl EndBuffer {
         match self.streaming {
             Streaming::Whole => {
                 self.since = Some(Instant::now());
-                // All but the newest.
+                // Returns every piece but the newest.
                 std::mem::replace(&mut self.held, piece)
             }
             Streaming::Streamed if self.since.is_some() => {
@@ -54,12 +54,12 @@ impl EndBuffer {
         }
     }
 
-    /// When the end was there, if it is.
+    /// When the final event arrived, if it has.
     pub(crate) fn since(&self) -> Option<Instant> {
         self.since
     }
 
-    /// The pieces that were held back.
+    /// Returns the pieces that were held back, followed by `behind`.
     pub(crate) fn release(&mut self, behind: Bytes) -> Bytes {
         let held = std::mem::take(&mut self.held);
         let mut all = std::mem::take(&mut self.behind);
@@ -74,8 +74,8 @@ impl EndBuffer {
     }
 }
 
-/// Where the first event begins that tells a client that the answer is whole. Quotes inside of what a model says are
-/// escaped, so a member that is found by its unescaped name is one of the event itself.
+/// Returns the start of the first event that tells a client that the answer is complete. Quotes in a model's text are escaped, so a
+/// member found by its unescaped name belongs to the event itself.
 fn start_of_final(wire: WireFormat, events: &[u8]) -> Option<usize> {
     let at = match wire {
         WireFormat::Chat => {
@@ -92,7 +92,7 @@ fn start_of_final(wire: WireFormat, events: &[u8]) -> Option<usize> {
     Some(start_of_event(events, at))
 }
 
-/// The first place where a member `type` has one of these values.
+/// Finds the first member `type` with one of these values. Returns the position after its name.
 fn typed(events: &[u8], values: &[&[u8]]) -> Option<usize> {
     positions(events, b"\"type\"").find(|after| {
         let value = value_at(events, *after);
@@ -100,18 +100,18 @@ fn typed(events: &[u8], values: &[&[u8]]) -> Option<usize> {
     })
 }
 
-/// The places after each mention of a name.
+/// The positions after each occurrence of a name.
 fn positions<'a>(events: &'a [u8], name: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     memmem::find_iter(events, name).map(move |at| at + name.len())
 }
 
-/// The value of a member whose name ends here.
+/// The value of the member whose name ends at this position.
 fn value_at(events: &[u8], after_name: usize) -> Option<&[u8]> {
     let rest = events.get(after_name..)?.trim_ascii_start();
     Some(rest.strip_prefix(b":")?.trim_ascii_start())
 }
 
-/// Whether this is all that a line of data says.
+/// Whether nothing else precedes this position on its `data:` line.
 fn is_data_line(events: &[u8], at: usize) -> bool {
     let before = events.get(..at).unwrap_or_default().trim_ascii_end();
     let line = before.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |end| end + 1);

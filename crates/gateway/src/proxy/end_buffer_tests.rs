@@ -32,7 +32,7 @@ fn a_chat_stream_is_held_from_its_finish_reason_on() {
     for pieces in [vec![words, end, usage, done], vec![joined.as_str(), usage, done]] {
         assert_eq!(streamed(WireFormat::Chat, &pieces), (words.to_owned(), [end, usage, done].concat()));
     }
-    // A server that never says why it ends.
+    // A server that sends no finish reason.
     assert_eq!(streamed(WireFormat::Chat, &[words, done]), (words.to_owned(), done.to_owned()));
 }
 

@@ -35,7 +35,7 @@ impl Tenant {
         self.follow(slot, &session);
         match &result {
             Ok(_) => slot.set_history_keys(history_keys(&session, keys)),
-            // The record says how much of the conversation was stored.
+            // The keys are read from the record, which knows how much of the conversation was stored.
             Err(_) => {
                 if let Ok(history_keys) = self.read_history_keys(&session).await {
                     slot.set_history_keys(history_keys);

@@ -33,7 +33,7 @@ pub(crate) struct ManagedRequest {
     pub(crate) objects_at: Option<String>,
 }
 
-/// Parses a request and checks that it refers to no stored objects of other owners. Returns the upstream, too.
+/// Parses a request and checks that it refers to no stored objects of other owners. Also returns the upstream.
 pub(crate) async fn read_managed_request(
     gateway: &Tenant,
     inbound: &InboundRequest,
@@ -67,7 +67,7 @@ fn parse_request(
     let (upstream, spoken) = config.upstreams.choose(client.upstream.as_deref(), wire, &model)?;
     let upstream = upstream.clone();
     let headers = client_headers(inbound, &upstream);
-    // Other calls for the conversation, such as for a summary, use the client's key too.
+    // Other calls for the conversation, such as summaries, use the client's key too.
     let keys: Vec<_> = headers.iter().filter(|(name, _)| is_key(name)).cloned().collect();
     let keys = if spoken == wire { keys } else { headers_on(spoken, keys) };
     let endpoint = Endpoint { headers: keys, ..upstream.endpoint(spoken) };

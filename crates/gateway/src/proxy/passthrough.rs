@@ -1,4 +1,4 @@
-//! Requests that are not managed: sent upstream and answered without changes.
+//! Requests that are not managed: request and response pass through unchanged.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::proxy::upstreams::UpstreamSpec;
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
-/// The longest error body from which the operator's key is removed; longer ones are cut.
+/// The longest error body, in bytes, from which the operator's key is removed; longer ones are cut.
 const MOST_ERROR_BYTES: usize = 256 * 1024;
 
 /// Passes a request on to the upstream for its wire format.
@@ -46,14 +46,14 @@ pub(crate) async fn pass_on(
         gateway.check_references(&inbound, &upstream, &body).await?;
         names = allowed.answer;
     } else if !matches!(inbound.method, Method::GET | Method::HEAD) {
-        // Looking costs nothing.
+        // Reading requests are free.
         inbound.spend.refuse_uncounted()?;
     }
     pass_body_on(gateway, &inbound, body, &upstream, (wire, names)).await
 }
 
-/// Passes a request on with a body that was unpacked already. Objects that the answer names are recorded as the tenant's
-/// where it matters whose they are.
+/// Passes a request on with an already decompressed body. If the upstream keeps objects of several tenants under one key, new objects in
+/// the response are recorded as this tenant's.
 pub(crate) async fn pass_body_on(
     gateway: &Arc<Tenant>,
     inbound: &InboundRequest,
@@ -109,7 +109,7 @@ pub(crate) async fn pass_body_on(
     Ok(response)
 }
 
-/// Forwards an answer and collects the ids in it. Created objects are recorded even if the client has disconnected.
+/// Forwards a response and collects the ids in it. Created objects are recorded even if the client has disconnected.
 struct PassthroughStream {
     watch: Option<CreatedObjects>,
     gateway: Arc<Tenant>,
@@ -133,7 +133,7 @@ impl PassthroughStream {
 
     async fn end(mut self) {
         if let Some(watch) = self.watch.take() {
-            // The client may have hung up.
+            // Fails if the client has disconnected.
             let _ = self.record(watch.finish()).await;
         }
     }
@@ -147,7 +147,7 @@ impl PassthroughStream {
     }
 }
 
-/// An error of an upstream that was called with the operator's key, with that key removed.
+/// Forwards an error of an upstream that was called with the operator's key, with that key removed.
 async fn refusal(mut reply: PassedReply, upstream: &UpstreamSpec) -> Response<ResponseBody> {
     let mut body = Vec::new();
     while let Some(piece) = reply.next().await {

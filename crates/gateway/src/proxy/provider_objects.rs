@@ -1,12 +1,12 @@
 //! Objects that a provider stores under the operator's key, and their owners: responses and their items, files, batches,
 //! conversations.
 //!
-//! An object belongs to the owner of the token that created it. The owner is recorded when the provider's answer contains
-//! the id, before the answer is sent to the client. It is checked whenever a request contains an id, in a path or in a body.
-//! Objects without a recorded owner cannot be used.
+//! An object belongs to the owner of the token that created it. The owner is recorded when the provider's answer contains the id, before
+//! the answer is sent to the client. It is checked for every id in a request, in the path or in the body. Objects without a recorded
+//! owner cannot be used.
 //!
-//! Not for: gateways without tokens, and upstreams that are called with the client's own key. There the provider itself
-//! knows who owns an object.
+//! Not for: gateways without tokens, and upstreams that are called with the client's own key. There the provider itself knows the owner
+//! of an object.
 
 use std::sync::Arc;
 
@@ -20,23 +20,23 @@ use crate::proxy::upstreams::UpstreamSpec;
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
-/// Longer names are no ids of any provider.
+/// The longest id; longer than the ids of any known provider.
 const MAX_ID_BYTES: usize = 256;
-/// As many ids of one answer are recorded, and as many of one request are looked up.
+/// The most ids of one answer that are recorded, and of one request that are looked up.
 const MOST_IDS: usize = 1_000;
-/// How much of an answer is held until its ids are known. A document about an object has a few hundred bytes, an answer of
-/// a model as much as the model says; one that is longer names objects that cannot be used later.
+/// The most bytes of an answer that are held until its ids are known. A document about an object has a few hundred bytes, an answer of a
+/// model as many as the model writes; objects named in a longer one cannot be used later.
 const MOST_HELD_BYTES: usize = 4 * 1024 * 1024;
 
-/// Members whose text, or whose list of texts, names objects, at any depth of a request.
+/// Members that contain an id or a list of ids, at any depth of a request.
 const REFERENCES: [&str; 6] =
     ["previous_response_id", "file_id", "file_ids", "input_file_id", "vector_store_ids", "container"];
-/// A member that names an object at the top of a request only.
+/// A member that contains an id at the top level of a request only.
 const TOP_REFERENCE: &str = "conversation";
-/// What a client or a model wrote itself: names in it mean nothing to the provider.
+/// Members with text of a client or a model, in which ids mean nothing to the provider.
 const OWN_WORDS: [&str; 6] = ["metadata", "parameters", "input_schema", "arguments", "schema", "json_schema"];
 
-/// Whether it matters whose the objects of a request are.
+/// Whether the upstream keeps objects of several tenants under one key, so that their owners must be checked.
 pub(crate) fn is_guarded(inbound: &InboundRequest, upstream: &UpstreamSpec) -> bool {
     inbound.multi_tenant && upstream.key.is_some()
 }
@@ -75,7 +75,7 @@ impl Tenant {
                     "`{shown}` is not an object that the owner of this access token created through this gateway"
                 )))
             }
-            // An object that cannot be looked up has no owner.
+            // If the owner cannot be looked up, the object cannot be used.
             Err(error) => {
                 self.tell(GatewayEvent::Warning(format!(
                     "the owner of a stored object cannot be read: {error}"
@@ -85,7 +85,7 @@ impl Tenant {
         }
     }
 
-    /// Refuses a body that refers to objects of others.
+    /// Refuses a body that refers to objects of other owners.
     pub(crate) async fn check_references(
         &self,
         inbound: &InboundRequest,
@@ -99,7 +99,7 @@ impl Tenant {
         self.check_owned(upstream, references(&request)).await
     }
 
-    /// Records that this tenant created objects. When this cannot be written the objects stay without an owner, and a warning says so.
+    /// Records that this tenant created objects. If that fails, the objects stay without an owner, and a warning is reported.
     pub(crate) async fn note_created(&self, place: &str, mut ids: Vec<String>) {
         ids.retain(|id| is_id(id));
         ids.truncate(MOST_IDS);
@@ -111,7 +111,7 @@ impl Tenant {
         let noted = blocking(move || {
             for id in ids {
                 let name = object_name(&place, &id);
-                // The first owner stays: a provider uses an id once.
+                // An existing owner is not replaced: a provider uses an id only once.
                 if store.guard(&GuardScope::Global, &name, now_ms)?.is_some() {
                     continue;
                 }
@@ -129,7 +129,7 @@ impl Tenant {
     }
 }
 
-/// What an object is recorded under.
+/// The name under which the owner of an object is recorded.
 fn object_name(place: &str, id: &str) -> String {
     format!("provider object {place} {id}")
 }
@@ -138,7 +138,8 @@ fn is_id(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_ID_BYTES
 }
 
-/// Whether a body may refer to stored objects. Most do not, and are not read a second time. Letters may be escaped.
+/// Whether a body may refer to stored objects. Most bodies do not, and need no second parsing. Escaped letters count as a possible
+/// reference.
 fn may_refer(body: &[u8]) -> bool {
     let holds = |needle: &str| memchr::memmem::find(body, needle.as_bytes()).is_some();
     REFERENCES.iter().any(|name| holds(name))
@@ -182,7 +183,7 @@ fn references(request: &Value) -> Vec<String> {
     ids
 }
 
-/// The ids in a value: a text, a list of texts, or an object with an `id`. `auto` asks the provider to make an object.
+/// Collects the ids in a value: a string, a list of strings, or an object with an `id`.
 fn take_ids(value: &Value, ids: &mut Vec<String>) {
     match value {
         Value::String(id) => ids.push(id.clone()),
@@ -192,8 +193,7 @@ fn take_ids(value: &Value, ids: &mut Vec<String>) {
     }
 }
 
-/// The ids of objects that a document of a provider names as its own: of itself, of items in it, and of files that were
-/// made for it.
+/// Returns the ids of objects that a provider's document describes: the object itself, the items in it, and the files created for it.
 pub(crate) fn created_ids(document: &Value) -> Vec<String> {
     let mut ids = Vec::new();
     let document = document.get("response").filter(|response| response.is_object()).unwrap_or(document);
@@ -203,7 +203,7 @@ pub(crate) fn created_ids(document: &Value) -> Vec<String> {
     for name in ["output_file_id", "error_file_id"] {
         take(document.get(name));
     }
-    // A list of items, as a conversation gives them. A list of objects of all tenants is never asked for without a setting.
+    // A list of items of a response. Lists of the objects of all tenants can only be requested if the operator has added their path.
     for item in document.get("output").and_then(Value::as_array).into_iter().flatten() {
         take(item.get("id"));
     }
@@ -211,7 +211,7 @@ pub(crate) fn created_ids(document: &Value) -> Vec<String> {
     ids
 }
 
-/// Watches an answer that is passed on for the ids of objects that were created with it.
+/// Watches a response that passes through for the ids of newly created objects.
 #[derive(Debug, Default)]
 pub(crate) struct CreatedObjects {
     held: Vec<u8>,
@@ -219,7 +219,7 @@ pub(crate) struct CreatedObjects {
     has_overflowed: bool,
 }
 
-/// What may be passed on now, and the ids to record before that.
+/// The bytes that can be sent, and the ids to record first.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct WatchedChunk {
     pub(crate) ids: Vec<String>,
@@ -231,7 +231,7 @@ impl CreatedObjects {
         Self { is_stream: content_type.trim_start().starts_with("text/event-stream"), ..Self::default() }
     }
 
-    /// Adds a piece. Returns the bytes to pass on: of a stream up to its last whole line, of a document all at its end.
+    /// Adds a piece. Returns the bytes that can be sent: of a stream up to the last whole line, of a document nothing before its end.
     pub(crate) fn take(&mut self, piece: &[u8]) -> WatchedChunk {
         if self.has_overflowed {
             return WatchedChunk { ids: Vec::new(), bytes: piece.to_vec() };
@@ -247,7 +247,7 @@ impl CreatedObjects {
         WatchedChunk { ids: ids_of_lines(&bytes), bytes }
     }
 
-    /// What is left at the end.
+    /// Returns the rest at the end of the response.
     pub(crate) fn finish(self) -> WatchedChunk {
         let ids = match self.is_stream {
             true => ids_of_lines(&self.held),
@@ -258,7 +258,7 @@ impl CreatedObjects {
         WatchedChunk { ids, bytes: self.held }
     }
 
-    /// Whether ids may have been missed because the answer was too long.
+    /// Whether ids may be missing because the response was too long.
     pub(crate) fn has_overflowed(&self) -> bool {
         self.has_overflowed
     }

@@ -48,7 +48,7 @@ fn ids_of_a_stream_are_known_before_the_line_that_names_them_goes_on() {
 }
 
 proptest! {
-    /// However an answer is cut into pieces, its bytes go on as they came and its ids are found.
+    /// However an answer is split into pieces, its bytes are forwarded unchanged and its ids are found.
     #[test]
     fn pieces_do_not_matter(cuts in prop::collection::vec(1usize..40, 0..20), is_stream in any::<bool>()) {
         let (kind, text) = match is_stream {

@@ -1,11 +1,11 @@
 //! The provider paths that the holder of an access token may use under the operator's key, besides the managed ones.
 //!
-//! The list has only what SDKs and agents need: paths without state at the provider, and objects that the token's owner
-//! created (`{id}`). Paths that list, read, change or delete objects of others, or concern the organisation, are not on it.
+//! The list contains only what SDKs and agents need: paths without state at the provider, and objects that the token's owner created
+//! (`{id}`). It has no paths that list, read, change or delete objects of other owners, or that concern the organisation.
 //! `gateway.tenant_paths` adds to the list.
 //!
-//! Not for: the owners of objects (`provider_objects`). Gateways without tokens and upstreams without an operator's key
-//! pass every path.
+//! Not for: the owners of objects (`provider_objects`). Without tokens, or without an operator's key for the upstream, every path is
+//! allowed.
 
 use hyper::Method;
 
@@ -13,19 +13,19 @@ use crate::error::GatewayError;
 
 /// The setting that adds to the list.
 const SETTING: &str = "gateway.tenant_paths";
-/// The longest part of a path that a message repeats.
+/// The longest part of a path in an error message, in characters.
 const SHOWN_CHARS: usize = 120;
 
-/// What a request costs the operator.
+/// The price of a request for the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathPrice {
-    /// Nothing, by the price lists of the providers.
+    /// Free, by the price lists of the providers.
     Free,
-    /// Something that the gateway does not count.
+    /// Charged, but not counted by the gateway.
     Uncounted,
 }
 
-/// A path that may be used.
+/// A path that tenants may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PathRule {
     method: Method,
@@ -34,8 +34,8 @@ struct PathRule {
     answer: AnswerNames,
 }
 
-/// Whether the answer contains ids of objects that were created for the client. Answers with contents that a tenant wrote itself never
-/// do: it could claim any object with them.
+/// Whether the response contains ids of newly created objects. Responses with content that a tenant wrote itself never count: a tenant
+/// could claim any object with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerNames {
     NewObjects,
@@ -44,13 +44,13 @@ pub(crate) enum AnswerNames {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PathSegment {
-    /// This very text.
+    /// This literal text.
     Text(String),
-    /// Any one segment.
+    /// Any single segment.
     Any,
     /// The id of an object that belongs to the client's owner.
     Owned,
-    /// Everything that follows.
+    /// All further segments.
     Rest,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct AllowedPath {
     pub(crate) answer: AnswerNames,
 }
 
-/// What may be used without any setting. Names of models may hold slashes.
+/// The paths that are allowed by default. Names of models may contain slashes.
 const BUILT_IN: [(&str, PathPrice); 29] = [
     ("GET /v1/models", PathPrice::Free),
     ("GET /v1/models/**", PathPrice::Free),
@@ -96,7 +96,7 @@ const BUILT_IN: [(&str, PathPrice); 29] = [
     ("GET /v1/messages/batches/{id}/results", PathPrice::Free),
 ];
 
-/// Those of them whose answers name new objects. A batch names the files with its results once they are there.
+/// The default paths whose responses contain ids of new objects. A batch names the files with its results once they exist.
 const NAMING: [&str; 5] = [
     "POST /v1/conversations",
     "POST /v1/files",
@@ -105,7 +105,7 @@ const NAMING: [&str; 5] = [
     "POST /v1/messages/batches",
 ];
 
-/// The list in force.
+/// The allowed paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TenantPaths {
     rules: Vec<PathRule>,
@@ -122,8 +122,8 @@ impl Default for TenantPaths {
 }
 
 impl TenantPaths {
-    /// The list with the entries of the setting: `METHOD /path`, separated by commas. `*` matches one segment, `**` at the end
-    /// all that follow, `{id}` an object of the client's owner.
+    /// Returns the default list with the entries of the setting: `METHOD /path`, separated by commas. `*` matches one segment, `**` at
+    /// the end all further segments, `{id}` an object of the client's owner.
     pub fn with(more: &str) -> Result<Self, String> {
         let mut all = Self::default();
         for entry in more.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
@@ -134,7 +134,7 @@ impl TenantPaths {
         Ok(all)
     }
 
-    /// How a path may be used; a refusal that names it otherwise.
+    /// Finds the rule for a path, or returns an error that names the path.
     pub(crate) fn find(&self, method: &Method, path: &str) -> Result<AllowedPath, GatewayError> {
         let inbound = if *method == Method::HEAD { &Method::GET } else { method };
         let fits = self.rules.iter().filter(|rule| rule.method == *inbound);

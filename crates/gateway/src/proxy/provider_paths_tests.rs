@@ -1,4 +1,4 @@
-//! The list of paths, and what is not on it.
+//! Paths on the list, and paths that are not.
 
 use super::*;
 

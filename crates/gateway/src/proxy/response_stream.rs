@@ -26,22 +26,22 @@ use crate::telemetry::event::{AnswerEnd, GatewayEvent, ServedRequest};
 use crate::telemetry::request_context::in_request_context;
 use crate::tenant::Tenant;
 
-/// How a call ended.
+/// The result of a managed call.
 pub(crate) type CallResult = Result<CallOutcome, SessionError>;
 
-/// The data for the event that reports an answer when it has ended.
+/// The data for the event that reports the end of a response.
 pub(crate) struct ServedLog {
     pub(crate) gateway: Arc<Tenant>,
     pub(crate) began: Instant,
     pub(crate) wire: WireFormat,
     pub(crate) model: String,
     pub(crate) session: SessionId,
-    /// The upstream that stores the answer for this tenant, if one does.
+    /// The upstream, if it stores the answer for this tenant.
     pub(crate) objects_at: Option<String>,
 }
 
 impl ServedLog {
-    /// Records whose an answer is that the provider stores, before the client learns its id.
+    /// Records the owner of an answer that the provider stores, before the client learns its id.
     async fn record_object_owner(&self, chunk: &Chunk) {
         let Some(place) = &self.objects_at else { return };
         let started = chunk.deltas.iter().filter_map(|delta| match delta {
@@ -81,15 +81,15 @@ pub(crate) struct ResponseStream {
     pub(crate) log: ServedLog,
     pub(crate) streaming: Streaming,
     pub(crate) waiting: mpsc::Receiver<AnswerPiece>,
-    /// Comes when the answer is in the record.
+    /// Completes when the answer has been recorded.
     pub(crate) recorded: oneshot::Receiver<()>,
     pub(crate) end: oneshot::Receiver<CallResult>,
-    /// Calls the call off when the client hangs up.
+    /// Cancels the call if the client disconnects.
     pub(crate) guard: DropGuard,
 }
 
 impl ResponseStream {
-    /// The headers of the answer, with a body that is streamed.
+    /// Returns the head of the response, with a streamed body.
     pub(crate) async fn respond(mut self) -> Response<ResponseBody> {
         let Some(AnswerPiece::Begun { status, headers }) = self.waiting.recv().await else {
             return self.refuse().await;
@@ -99,7 +99,7 @@ impl ResponseStream {
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
         put_headers(&mut response, &headers);
         if self.streaming == Streaming::Streamed {
-            // It may end otherwise than the upstream thought.
+            // Events may be added or left out, which changes the length.
             response.headers_mut().remove(CONTENT_LENGTH);
         }
         let (status, head_ms) = (response.status(), self.log.elapsed_ms());
@@ -112,7 +112,7 @@ impl ResponseStream {
         response
     }
 
-    /// There is no answer.
+    /// Responds to a call that returned no answer.
     async fn refuse(self) -> Response<ResponseBody> {
         let response = refused(&self.log.gateway, self.log.wire, self.end.await);
         let head_ms = self.log.elapsed_ms();
@@ -120,27 +120,27 @@ impl ResponseStream {
         response
     }
 
-    /// Passes pieces on as they arrive, except for the end: when a client has the whole answer, the record has it too.
-    /// What breaks off in the middle of a stream ends with an error in its form.
+    /// Sends pieces as they arrive, except for the end, which waits until the answer is recorded. A stream that breaks off ends with an
+    /// error event of its wire format.
     async fn forward(self, sender: mpsc::Sender<Bytes>, length: Option<usize>) -> (ServedLog, AnswerEnd) {
         let Self { log, streaming, mut waiting, mut recorded, end, guard } = self;
         let (mut next_number, mut sent) = (0, 0);
         let mut whole = WholeEvents::default();
-        // Whether the end of the stream has come.
+        // Whether the final event of the stream has arrived.
         let mut has_ended = false;
         let mut held = EndBuffer::new(log.wire, streaming);
-        // Whether the client still waits for the end of the answer, and whether we wait for the record.
+        // Whether the client waits for the end of the answer, and whether this task waits for the record.
         let (mut waits_for_end, mut waits_for_record) = (true, true);
         loop {
             let piece = tokio::select! {
                 biased;
-                // A client that has received everything has not hung up.
+                // If everything has been sent, a closed channel does not mean that the client disconnected.
                 () = sender.closed(), if waits_for_end && length != Some(sent) => return (log, AnswerEnd::Abandoned),
                 piece = waiting.recv() => piece,
                 is_recorded = &mut recorded, if waits_for_record => {
                     waits_for_record = false;
                     if is_recorded.is_ok() {
-                        // Every piece was taken before: they come before the answer is whole.
+                        // All pieces have been taken: they arrive before the answer is complete.
                         log.gateway.note_commit_wait(held.since());
                         let rest = held.release(whole.take_rest());
                         sent += rest.len();
@@ -181,7 +181,7 @@ impl ResponseStream {
             return (log, AnswerEnd::Whole);
         };
         if has_ended || was_passed_on(&error) {
-            // The client has the whole answer; only the operator has to know.
+            // The client has the complete answer; the error is reported to the operator only.
             let _ = log.gateway.call_failed(&error);
             let rest = held.release(whole.take_rest());
             if !rest.is_empty() {
@@ -190,8 +190,8 @@ impl ResponseStream {
             return (log, AnswerEnd::Whole);
         }
         if streaming == Streaming::Streamed {
-            // The provider's own error may be behind an event that looked final. With it the client cannot take the answer
-            // for whole, so nothing has to be held back any more.
+            // The provider's own error may follow an event that looked final. It prevents the client from taking the answer for complete,
+            // so nothing needs to be held back any longer.
             let held_back = held.release(Bytes::new());
             if !held_back.is_empty() {
                 let _ = sender.send(held_back).await;
@@ -204,13 +204,13 @@ impl ResponseStream {
     }
 }
 
-/// Whether an answer was passed on whole though nothing of it is known.
+/// Whether an answer was forwarded completely although it was too long to be parsed.
 fn was_passed_on(error: &SessionError) -> bool {
     matches!(error, SessionError::Exhausted(gave_up) if gave_up.trouble.code.as_deref() == Some(HoldLimits::EXCEEDED))
 }
 
-/// Whether whole events of a stream hold the one behind which nothing follows. Words of a model cannot look like one: there is
-/// no line break in JSON.
+/// Whether whole events of a stream include the final one. A model's text cannot look like it, because JSON strings contain no line
+/// breaks.
 fn ends_stream(wire: WireFormat, events: &[u8]) -> bool {
     let ends: &[&[u8]] = match wire {
         WireFormat::Chat => &[b"data: [DONE]", b"data:[DONE]"],
@@ -223,7 +223,7 @@ fn ends_stream(wire: WireFormat, events: &[u8]) -> bool {
     lines.any(|line| ends.contains(&line.trim_ascii_end()))
 }
 
-/// The sequence number after the last one in a piece of a stream.
+/// The number after the last sequence number in a piece of a stream.
 fn number_after(piece: &[u8]) -> Option<u64> {
     const NAME: &[u8] = b"\"sequence_number\":";
     let after = memchr::memmem::rfind(piece, NAME)? + NAME.len();
@@ -233,7 +233,7 @@ fn number_after(piece: &[u8]) -> Option<u64> {
     number.checked_add(1)
 }
 
-/// The answer to a request for which there is none.
+/// The response to a call that returned no answer.
 fn refused(
     gateway: &Tenant,
     wire: WireFormat,
@@ -244,7 +244,7 @@ fn refused(
         Ok(Ok(_)) | Err(_) => return GatewayError::internal().respond(wire),
     };
     match &error {
-        // Nothing was done about it: the client gets what it would have got without us.
+        // No recovery was attempted: the client receives the provider's own error.
         SessionError::Exhausted(gave_up) if gave_up.tried.is_empty() && gave_up.refusal.is_some() => {
             let refusal = gave_up.refusal.as_deref();
             refusal.map_or_else(|| gateway.call_failed(&error).respond(wire), passed_on)
@@ -253,7 +253,7 @@ fn refused(
     }
 }
 
-/// What a provider answered instead of an answer, passed on as it came.
+/// Returns a provider's error response unchanged.
 fn passed_on(refusal: &Refusal) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::whole(refusal.body.clone()));
     *response.status_mut() = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_GATEWAY);

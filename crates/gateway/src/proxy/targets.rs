@@ -1,4 +1,4 @@
-//! Models at upstreams, with everything a call needs: limits, prices, time limits and wire format.
+//! Models at upstreams, with everything a call needs: limits, prices, timeouts and wire format.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Tenant {
         Ok(target.for_wire(wire, &self.setup.host, left_out))
     }
 
-    /// The model a request is for.
+    /// The model that a request names, with the options of the request.
     pub(crate) async fn target_of(&self, turn: &ManagedRequest) -> Result<ModelTarget, GatewayError> {
         let mut target =
             self.target_for(turn.endpoint.clone(), &turn.model, turn.request.wire_format()).await?;
@@ -96,8 +96,8 @@ impl Tenant {
     }
 }
 
-/// Who sells the models of an upstream. Clients ask for models of real providers by name; an address of the operator's own
-/// is a way to them, so that the list price of the maker holds.
+/// The seller whose prices apply at an upstream. Clients request models of real providers by name; an address of the operator's own leads
+/// to one of them, so that the maker's list price applies.
 fn seller_at(kind: EndpointKind) -> &'static str {
     match kind {
         EndpointKind::Custom => "",

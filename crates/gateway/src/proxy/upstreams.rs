@@ -7,28 +7,28 @@ use throughline_wire::Request;
 
 use crate::error::GatewayError;
 
-/// The setting with the upstreams.
+/// The prefix of the settings of upstreams.
 const SETTINGS: &str = "gateway.upstreams.";
 
-/// What the upstream behind an endpoint is called.
+/// The name of the upstream behind an endpoint.
 pub(crate) fn upstream_name(endpoint: &Endpoint) -> &str {
     endpoint.settings_prefix.strip_prefix(SETTINGS).unwrap_or(&endpoint.settings_prefix)
 }
 
-/// A server that answers.
+/// A server that answers calls.
 #[derive(Clone, Debug)]
 pub struct UpstreamSpec {
-    /// What it is called, in a header and in logs.
+    /// The name, used in a header and in logs.
     pub name: String,
-    /// Its address.
+    /// The base URL.
     pub base: BaseUrl,
-    /// What kind of server it is.
+    /// The kind of server.
     pub kind: EndpointKind,
-    /// The wires it speaks.
+    /// The wire formats that it accepts.
     pub wires: Vec<WireFormat>,
-    /// Patterns of the models it serves, as in settings; none for all models.
+    /// Patterns of the models it serves, as in the settings. Empty means all models.
     pub models: Vec<String>,
-    /// Its key; none to pass on the client's own.
+    /// The operator's key. `None` means that the client's own key is passed on.
     pub key: Option<SecretKey>,
 }
 
@@ -51,7 +51,7 @@ impl UpstreamSpec {
         }
     }
 
-    /// The wire on which it answers requests of a wire: that one, or one they can be put on.
+    /// The wire format in which it is called for requests of `wire`: the same, or one that they can be translated to.
     fn spoken_to(&self, wire: WireFormat) -> Option<WireFormat> {
         if self.wires.contains(&wire) {
             return Some(wire);
@@ -64,16 +64,16 @@ impl UpstreamSpec {
     }
 }
 
-/// Upstreams in the order in which they are looked through.
+/// The upstreams in order of preference.
 #[derive(Clone, Debug, Default)]
 pub struct Upstreams {
-    /// All of them.
+    /// All upstreams.
     pub all: Vec<UpstreamSpec>,
 }
 
 impl Upstreams {
-    /// The upstream for a model on a wire, and the wire it is asked on: the one that is named, else the first that serves
-    /// the model and speaks the wire, else the first that serves it and whose wire requests can be put on.
+    /// Returns the upstream for a model and the wire format to call it in: the named one, or else the first that serves the model in
+    /// `wire`, or else the first that serves it in a wire format that requests can be translated to.
     pub(crate) fn choose(
         &self,
         named: Option<&str>,
@@ -107,7 +107,7 @@ impl Upstreams {
         })
     }
 
-    /// The upstream for what names no model.
+    /// Returns the upstream for requests that name no model.
     pub(crate) fn for_wire(&self, named: Option<&str>, wire: WireFormat) -> Option<&UpstreamSpec> {
         match named {
             Some(name) => self.all.iter().find(|upstream| upstream.name == name),

@@ -5,10 +5,10 @@
 
 use bytes::{Bytes, BytesMut};
 
-/// What is longer than this is passed on though it is no whole event.
+/// The most bytes of an incomplete event; more are sent although the event is incomplete.
 const MOST_HELD_BYTES: usize = 1 << 20;
 
-/// Holds back the beginning of an event until its end has come.
+/// Holds back the beginning of an event until the rest has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct WholeEvents {
     held: BytesMut,
@@ -27,7 +27,7 @@ impl WholeEvents {
                 Some(held) => [bytes, held].concat().into(),
             };
         }
-        // The end may lie across two pieces.
+        // The separator may be split between two pieces.
         let from = self.held.len().saturating_sub(3);
         self.held.extend_from_slice(&bytes);
         match end_of_last(&self.held, from) {
@@ -36,7 +36,7 @@ impl WholeEvents {
         }
     }
 
-    /// What is left at the end.
+    /// Returns the rest at the end of the stream.
     pub(crate) fn take_rest(&mut self) -> Bytes {
         if self.held.is_empty() { Bytes::new() } else { self.held.split().freeze() }
     }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 proptest! {
-    /// However a stream is cut, all of it is passed on, and always up to the end of an event.
+    /// However a stream is split, all of it is forwarded, and each time up to the end of an event.
     #[test]
     fn all_is_passed_on_in_whole_events(
         events in prop::collection::vec("(event: [a-z]{1,4}\n)?data: [a-z ]{0,12}(\n\n|\r\n\r\n|\r\r)", 0..12),

@@ -1,7 +1,7 @@
 //! The forms in which a client has messages that contain calls of the recall tools, or their results.
 //!
-//! A client with tools of the same names repeats such messages unchanged. Otherwise the message may be missing in the
-//! client's list, or appear in another form.
+//! A client with tools of the same names repeats such messages unchanged. Otherwise the message may be missing from the client's list, or
+//! appear in another form.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,30 +14,30 @@ use crate::lookup::message_key::{
 };
 use crate::recall::RecallNames;
 
-/// What parts the texts of two rounds where a client has them as one.
+/// The separator between the texts of two rounds for clients that receive them as one text.
 pub(crate) const BETWEEN_ROUNDS: &str = "\n\n";
 
 /// Reads messages in order and computes the forms in which the client may send them.
 pub(crate) struct Projection<'a> {
     names: &'a RecallNames,
-    /// How texts of several rounds come to a client: as one text, in one message, or not at all together.
+    /// How a client receives the texts of several rounds.
     joint: TextJoin,
-    /// Calls the client knows nothing of.
+    /// The ids of calls that were hidden from the client.
     calls: HashSet<String>,
-    /// Whether the next answer has rounds before it.
+    /// Whether the next answer continues earlier rounds.
     goes_on: bool,
-    /// The text of those rounds.
+    /// The texts of those rounds.
     said: Vec<String>,
 }
 
-/// How texts of several rounds come to a client.
+/// How a client receives the texts of several rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TextJoin {
-    /// As one text.
+    /// As one text, in Chat Completions.
     OneText,
-    /// As parts of one message.
+    /// As parts of one message, in Anthropic Messages.
     OneMessage,
-    /// As messages of their own.
+    /// As separate items, in Responses.
     Apart,
 }
 
@@ -51,20 +51,20 @@ impl<'a> Projection<'a> {
         Self { names, joint, calls: HashSet::new(), goes_on: false, said: Vec::new() }
     }
 
-    /// The next messages as they are recognised later on.
+    /// The keys of the next messages.
     pub(crate) fn keys(&mut self, messages: &[Message]) -> Vec<MessageKey> {
         let all = messages.iter().zip(self.seen(messages));
         all.map(|(message, seen)| MessageKey::of(message).seen_as(seen)).collect()
     }
 
-    /// How the next messages come back, where that may be otherwise than as they are.
+    /// The client's forms of the next messages; `None` for messages that it has in full.
     pub(crate) fn seen(&mut self, messages: &[Message]) -> Vec<Option<ClientForm>> {
         let mut all: Vec<Option<ClientForm>> = Vec::with_capacity(messages.len());
         for (at, message) in messages.iter().enumerate() {
             let seen = self.seen_next(message);
             if self.joint == TextJoin::Apart && seen.is_some_and(|seen| seen.may_lack) && message.has_calls()
             {
-                // Text before a call is an item of its own. A client that never received the answer has none of its items.
+                // Text before a call is a separate item. A client that never received the answer has none of its items.
                 let said = messages.iter().zip(&mut all).take(at).rev();
                 for (item, seen) in said.take_while(|(item, _)| role_of(item) == "assistant") {
                     let alone = identity_of(item);
@@ -93,7 +93,7 @@ impl<'a> Projection<'a> {
                     own += 1;
                 }
                 Part::ToolCall { id, .. } => {
-                    // Some servers number the calls of each answer anew.
+                    // Some servers reuse the ids of earlier calls.
                     self.calls.remove(message.str(*id).as_ref());
                     client_messages += 1;
                 }
@@ -119,19 +119,19 @@ impl<'a> Projection<'a> {
                 self.said.extend(texts(message));
             }
             (true, true) => {}
-            // Results the client does not see stand between the rounds of an answer.
+            // Hidden results do not end the answer that the rounds belong to.
             (false, true) => {}
             _ => {
                 self.goes_on = false;
                 self.said.clear();
             }
         }
-        // A message of results that holds a person's words as well is theirs.
+        // A message with hidden results and human text stays, without the results.
         let may_lack = goes_on && (is_answer || alone.is_none());
         Some(ClientForm { may_lack, alone, joined, as_one })
     }
 
-    /// What a message is recognised by when all of its words are one text.
+    /// The identity of a message whose texts are joined into one.
     fn identity_as_one(
         &self,
         message: &Message,
@@ -150,7 +150,7 @@ impl<'a> Projection<'a> {
         identity_of_parts(message, &parts)
     }
 
-    /// The identity of a message without the calls that the client was not shown, after the text of earlier rounds.
+    /// The identity of a message without hidden calls, with the text of earlier rounds before it.
     fn identity(&self, message: &Message, before: &[String]) -> Option<MessageIdentity> {
         let mut parts: Vec<(&str, Cow<'_, str>)> = Vec::new();
         let mut whole: Vec<String> = before.to_vec();

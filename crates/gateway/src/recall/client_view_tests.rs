@@ -8,7 +8,7 @@ fn message(value: &serde_json::Value) -> Message {
     decode_message_text(value.to_string()).unwrap()
 }
 
-/// A client with a tool of the same name repeats its calls itself: nothing about it is special.
+/// A client with a tool of the same name repeats its calls itself, so its messages have no other form.
 #[test]
 fn a_client_that_repeats_such_calls_is_recognised_too() {
     let names = RecallNames::of(&["lcm_grep"]);
@@ -20,7 +20,7 @@ fn a_client_that_repeats_such_calls_is_recognised_too() {
     assert!(known.is(identity_of(&call)));
 }
 
-/// A turn that ended without an answer leaves its words with the client.
+/// A turn that ended without an answer leaves its text with the client.
 #[test]
 fn words_of_a_round_that_was_the_last_come_back_alone() {
     let names = RecallNames::of(&["lcm_grep"]);
@@ -32,7 +32,7 @@ fn words_of_a_round_that_was_the_last_come_back_alone() {
         message(&json!({ "role": "assistant", "content": [{ "type": "text", "text": "let me look" }] }));
     let known = projection.keys(std::slice::from_ref(&call))[0];
     assert!(known.is(identity_of(&shown)));
-    // What a person says next is theirs, whoever answered before.
+    // The next human text belongs to the human message, whoever answered before it.
     let words = message(&json!({ "role": "user", "content": [
         { "type": "tool_result", "tool_use_id": "c1", "content": "found" },
         { "type": "text", "text": "and now?" }] }));
@@ -46,7 +46,7 @@ fn anthropic(parts: &serde_json::Value) -> Message {
     message(&json!({ "role": "assistant", "content": parts }))
 }
 
-/// Some clients keep an answer as one string.
+/// Some clients store an answer as one string.
 #[test]
 fn an_answer_of_several_rounds_may_come_back_as_one_text() {
     let names = RecallNames::of(&["lcm_grep"]);

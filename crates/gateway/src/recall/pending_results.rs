@@ -1,5 +1,5 @@
-//! Calls of recall tools that were in one answer with calls of the client's own tools. They are answered when the client
-//! sends the results of its own calls, so that all results follow the answer together.
+//! Calls of recall tools in the same answer as calls of the client's own tools. They are answered when the client sends the results of
+//! its own calls, so that all results follow the answer together.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::lookup::message_key::MessageKey;
 use crate::recall::RecallConfig;
 use crate::recall::tool_runner::{Allowance, RecallReply, ToolRunner, blocks, messages};
 
-/// Calls at the end of a conversation that the gateway owes an answer to.
+/// The unanswered recall calls at the end of a conversation.
 pub(crate) struct PendingResults(Vec<ToolCall>);
 
 impl PendingResults {
@@ -25,10 +25,10 @@ impl PendingResults {
         new: &[Message],
     ) -> Self {
         let waiting = session.waiting_calls();
-        // Most conversations wait for nothing, or for what the client is just bringing.
+        // Usually nothing is unanswered, or the client's new messages contain the results.
         let brought: HashSet<String> = new.iter().flat_map(answered_in).collect();
         let waiting: HashSet<&String> = waiting.iter().filter(|id| !brought.contains(*id)).collect();
-        // Tools of the same name may be the client's.
+        // If the client has tools of the same names, the calls are the client's.
         if waiting.is_empty() || recall.names().is_taken(request) {
             return Self(Vec::new());
         }

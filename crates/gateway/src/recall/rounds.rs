@@ -1,4 +1,4 @@
-//! The exchange with the model: called again with the results of its recall calls until it answers without such calls.
+//! The exchange with the model: it is called again with the results of its recall calls until it answers without such calls.
 
 use throughline_engine::{
     CacheMarking, CallInput, CallOutcome, DeferredTools, Envelope, IncomingMessage, ManagedSession,
@@ -19,16 +19,16 @@ use crate::recall::tool_runner::{Allowance, ToolRunner, messages};
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
-/// Pieces of an answer that may wait to be passed on.
+/// The capacity of the channel between a call and the splice, in pieces of the answer.
 const PIECES_WAITING: usize = 32;
-/// Refusals of recall calls, once the budget of a turn is used up, before the turn ends without an answer.
+/// How often recall calls are refused, once the budget of a turn is used up, before the turn ends without an answer.
 const REFUSED_ROUNDS: usize = 2;
 
 /// How answers are sent to the client.
 pub(crate) enum RoundDelivery {
-    /// As one answer of the wire.
+    /// As one answer in the client's wire format.
     Spliced,
-    /// Piece by piece, regardless of the round: for callers that only read the text.
+    /// Piece by piece, regardless of rounds: for callers that only read the text.
     AsTheyCome,
 }
 
@@ -83,10 +83,10 @@ impl RecallLoop<'_> {
         input: CallInput,
         keys: &mut Vec<MessageKey>,
     ) -> Result<CallOutcome, SessionError> {
-        // Only after a round is it known whether it was the last, so the answer counts as recorded then.
+        // Only the end of a round shows whether it was the last, so `on_recorded` is not used.
         let CallInput {
             envelope,
-            // A client's tools are not changed by a compaction, so no envelope waits for one.
+            // A compaction does not change a client's tools, so there is no envelope for after one.
             after_compaction: _,
             messages: mut new,
             pieces,
@@ -130,7 +130,7 @@ impl RecallLoop<'_> {
         }
     }
 
-    /// From the next round on these tools can be called.
+    /// Makes the named tools callable from the next round on.
     fn bring_back(
         &mut self,
         names: Vec<String>,

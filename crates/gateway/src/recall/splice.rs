@@ -1,8 +1,8 @@
-//! Joins the answers of several rounds to the one answer that the client receives.
+//! Joins the answers of several rounds into the one answer that the client receives.
 //!
-//! Bytes pass unchanged until a call of a recall tool begins. After that, events are left out or renumbered, the end of a
-//! round is held back until it is known whether another follows, and the beginnings of later rounds are left out. Answers
-//! that are not streamed are joined at the end.
+//! Bytes pass unchanged until a call of a recall tool begins. After that, events are removed or renumbered, the end of a round is held
+//! back until it is known whether another follows, and the beginnings of later rounds are removed. Answers that are not streamed are
+//! joined at the end.
 
 mod anthropic;
 mod chat;
@@ -24,7 +24,7 @@ use event::{AfterRound, EventSplice};
 use responses::ResponsesSplice;
 use whole::WholeSplice;
 
-/// Makes one answer of several.
+/// Joins the answers of several rounds into one.
 pub(super) struct Splice {
     onward: PieceSender,
     has_begun: bool,
@@ -66,7 +66,7 @@ impl Splice {
         }
     }
 
-    /// A round is over, and is whole: what broke off is for nobody.
+    /// Ends a round whose answer is complete. Rounds that broke off are not ended.
     pub(super) async fn end(&mut self, next: AfterRound) {
         let mut out = Vec::new();
         match &mut self.form {
@@ -109,7 +109,7 @@ impl Splice {
             SpliceForm::Whole(whole) => whole.take(raw),
             SpliceForm::Stream { reader, events } => {
                 let mut frames = reader.read(raw);
-                // What is too large for an event has failed the call already.
+                // An event that is too large has already failed the call.
                 while let Ok(Some(frame)) = frames.next() {
                     events.take(&frame, &mut out);
                 }

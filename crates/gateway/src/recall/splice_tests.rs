@@ -16,7 +16,7 @@ fn names() -> RecallNames {
     RecallNames::of(&NAMES)
 }
 
-/// What the client is sent when these are the answers of the rounds, cut into chunks of so many bytes.
+/// Returns the client's bytes for these answers of the rounds, split into chunks of `chunk` bytes.
 fn spliced(wire: WireFormat, streaming: Streaming, rounds: &[AnswerDraft], chunk: usize) -> Vec<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
@@ -82,13 +82,13 @@ fn reasoning() -> impl Strategy<Value = AnswerPart> {
     "[a-z]{1,9}".prop_map(|text| AnswerPart::Reasoning { text, seal: Seal::Signature("s".to_owned()) })
 }
 
-/// What stands before the calls of an answer.
+/// The text before the calls of an answer.
 fn words() -> impl Strategy<Value = Vec<AnswerPart>> {
     (prop::option::of(reasoning()), prop::option::of(text()))
         .prop_map(|(thought, text)| thought.into_iter().chain(text).collect())
 }
 
-/// Answers of rounds: in all but the last the model only recalls.
+/// The answers of rounds; all but the last contain only recall calls.
 fn rounds() -> impl Strategy<Value = Vec<AnswerDraft>> {
     let recalls = (words(), 1..3_usize);
     let last = (words(), prop::collection::vec(prop::bool::ANY, 0..4));
@@ -104,7 +104,7 @@ fn rounds() -> impl Strategy<Value = Vec<AnswerDraft>> {
             all.push(AnswerDraft::of_parts(parts));
         }
         let mut parts = words;
-        // An answer with a recall call and none of the client's would not be the last.
+        // A round with only recall calls would not be the last.
         let has_own = calls.contains(&true);
         parts.extend(calls.iter().filter(|_| has_own).map(|is_clients| match is_clients {
             true => call("bash", id()),
@@ -122,7 +122,7 @@ fn parse(json: &str) -> Message {
     throughline_transcript::decode_message_text(json.to_owned()).unwrap()
 }
 
-/// The conversation as the record has it: a question, the answers of all rounds, and results between them.
+/// The recorded conversation: a question, the answers of all rounds, and results between them.
 fn recorded(wire: WireFormat, rounds: &[AnswerDraft]) -> Vec<Message> {
     let mut all = vec![parse(r#"{"role":"user","content":"what was it?"}"#)];
     for (number, draft) in rounds.iter().enumerate() {
@@ -146,15 +146,15 @@ fn recorded(wire: WireFormat, rounds: &[AnswerDraft]) -> Vec<Message> {
 }
 
 proptest! {
-    /// Whatever the rounds say and however their bytes are cut: the client has one answer with all words and its own
-    /// calls, the same whether it streams, and what it sends back is recognised.
+    /// However the bytes of the rounds are split, the client has one answer with all text and its own calls, the same with and without
+    /// streaming, and the gateway recognises what the client sends back.
     #[test]
     fn rounds_come_as_one_answer(rounds in rounds(), chunk in 1..200_usize) {
         for wire in WireFormat::ALL {
             let whole = read(wire, Streaming::Whole, &spliced(wire, Streaming::Whole, &rounds, chunk));
             let bytes = spliced(wire, Streaming::Streamed, &rounds, chunk);
             let streamed = read(wire, Streaming::Streamed, &bytes);
-            // What a model thought in an earlier round goes by in a stream of the chat wire, which has one place for it.
+            // Reasoning of earlier rounds is lost in a Chat Completions stream, which has one place for it.
             let shown = |answer: &Answer| {
                 let mut all: Vec<Value> =
                     answer.messages.iter().map(|one| serde_json::from_str(one.json()).unwrap()).collect();
@@ -187,13 +187,13 @@ proptest! {
             let found = compare(&known, &ClientMessage::all(&client_messages), 0);
             prop_assert!(found.goes_on(&known), "{wire}: {found:?} of {} in {:?}", known.len(), shown(&streamed));
             prop_assert_eq!(found.repeated, client_messages.len());
-            // Compacted or not.
+            // With and without a compaction.
             let found = compare(&known, &ClientMessage::all(&client_messages), known.len());
             prop_assert!(found.goes_on(&known));
         }
     }
 
-    /// Who recalls nothing gets the bytes that came.
+    /// Answers without recall calls are forwarded byte for byte.
     #[test]
     fn an_answer_without_recall_passes_byte_for_byte(words in words(), calls in 0..3_usize, chunk in 1..200_usize) {
         let mut parts = words;

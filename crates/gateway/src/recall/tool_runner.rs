@@ -9,13 +9,13 @@ use throughline_wire::ToolCall;
 
 use crate::recall::RecallConfig;
 
-/// Of the room that is left in a window; sizes are estimates, and the model has something to say as well.
+/// The percentage of the free window that recall results may fill: sizes are estimates, and the model's text needs space too.
 const SHARE_OF_ROOM_PERCENT: u64 = 75;
-/// Recall has one part in so many of what the window has left where a prompt takes the space of the answer: as the hard limit, it
-/// leaves the answer most of it.
+/// The divisor for the rest of a window whose prompt already takes the space of the answer: recall may fill a quarter of it. Like the
+/// hard limit, this leaves most of it to the answer.
 const SHARE_OF_ANSWER: u64 = 4;
 
-/// What is left of what a turn may use.
+/// The rounds and tokens that are left in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Allowance {
     pub(super) rounds: usize,
@@ -27,8 +27,8 @@ impl Allowance {
         Self { rounds: recall.rounds(), tokens: recall.tokens() }
     }
 
-    /// Not more than there is room for beside a prompt of this size: what was found stands in the next one, and can only
-    /// be compacted later on.
+    /// Limits the tokens to what fits beside a prompt of this size: results become part of the next prompt, and only a later compaction
+    /// can remove them.
     pub(super) fn fit(&mut self, session: &ManagedSession, prompt_tokens: u64) {
         let model = session.model();
         let limit_tokens = model.prompt_room_tokens().max(model.hard_limit_tokens());
@@ -37,8 +37,8 @@ impl Allowance {
     }
 }
 
-/// Tokens for what is found beside a prompt: up to the largest prompt. A view that waits for a compaction to pay may be
-/// larger than that; the answer then has what is left of the window, and gives a part of it.
+/// The tokens for results beside a prompt, up to the largest prompt. A view whose compaction is postponed until it pays may be larger
+/// than that; then results may fill a part of the rest of the window.
 fn recall_room(window_tokens: u64, limit_tokens: u64, prompt_tokens: u64) -> u64 {
     let left = window_tokens.saturating_sub(prompt_tokens);
     limit_tokens.saturating_sub(prompt_tokens).max(left / SHARE_OF_ANSWER)
@@ -54,14 +54,14 @@ pub(super) struct ToolRunner<'a> {
     pub(super) deferred: Option<&'a DeferredTools>,
 }
 
-/// A call with its answer.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RecallReply {
     pub(super) call_id: String,
     pub(super) answer: ToolAnswer,
-    /// Tools that it brings back, where it does.
+    /// The deferred tools that it loads.
     pub(super) found: Vec<String>,
-    /// Whether the provider loads those where the answer refers to them.
+    /// Content that refers to these tools, for providers that load them by reference.
     content: Option<Value>,
 }
 
@@ -72,7 +72,7 @@ impl RecallReply {
 }
 
 impl ToolRunner<'_> {
-    /// Answers calls one after the other, within the allowance.
+    /// Answers calls in order, within the allowance.
     pub(super) async fn answer(&self, calls: &[ToolCall], allowance: &mut Allowance) -> Vec<RecallReply> {
         let mut all = Vec::with_capacity(calls.len());
         for call in calls {
@@ -85,12 +85,15 @@ impl ToolRunner<'_> {
         all
     }
 
-    /// Brings tools back.
+    /// Answers a call that loads deferred tools.
     fn find(&self, call: &ToolCall, allowance: &Allowance) -> RecallReply {
         let Some(deferred) = self.deferred.filter(|_| allowance.rounds > 0) else {
             let text = match allowance.rounds {
-                0 => format!("no more of {} in this turn: answer with what is at hand", call.name),
-                _ => "every tool that there is can be called already".to_owned(),
+                0 => format!(
+                    "{} cannot be used again in this turn: answer with the information you have",
+                    call.name
+                ),
+                _ => "all tools can already be called".to_owned(),
             };
             return RecallReply::of(call, failed(text));
         };
@@ -103,7 +106,10 @@ impl ToolRunner<'_> {
 
     async fn answer_one(&self, call: &ToolCall, allowance: &mut Allowance) -> ToolAnswer {
         if allowance.rounds == 0 {
-            return failed(format!("no more of {} in this turn: answer with what is at hand", call.name));
+            return failed(format!(
+                "{} cannot be used again in this turn: answer with the information you have",
+                call.name
+            ));
         }
         let arguments = match call.arguments.trim() {
             "" => Ok(Value::Object(Map::new())),
@@ -136,7 +142,7 @@ fn failed(text: String) -> ToolAnswer {
     ToolAnswer { text, is_error: true }
 }
 
-/// Answers as messages, in their order.
+/// Returns the results as messages of a wire format, in order.
 pub(super) fn messages(wire: WireFormat, answered: &[RecallReply]) -> Vec<Message> {
     let values = match wire {
         WireFormat::Anthropic if answered.is_empty() => Vec::new(),
@@ -153,7 +159,7 @@ pub(super) fn messages(wire: WireFormat, answered: &[RecallReply]) -> Vec<Messag
     values.iter().filter_map(|value| decode_message(SharedText::new(value.to_string()))).collect()
 }
 
-/// Answers as blocks of a message on the Anthropic wire.
+/// Returns the results as blocks of an Anthropic message.
 pub(super) fn blocks(answered: &[RecallReply]) -> Vec<Value> {
     let block = |one: &RecallReply| {
         let content = one.content.clone().unwrap_or_else(|| Value::from(one.answer.text.as_str()));
@@ -166,7 +172,7 @@ pub(super) fn blocks(answered: &[RecallReply]) -> Vec<Value> {
     answered.iter().map(block).collect()
 }
 
-/// The text of an answer, with a prefix for errors, for wire formats without an error flag.
+/// The text of a result, with a prefix for errors, for wire formats without an error flag.
 fn plain_words(one: &RecallReply) -> String {
     let ToolAnswer { text, is_error } = &one.answer;
     if *is_error { format!("Error: {text}") } else { text.clone() }

@@ -1,4 +1,4 @@
-//! How much may be looked up.
+//! The tokens that recall may use.
 
 use super::recall_room;
 

@@ -9,28 +9,28 @@ use throughline_store::Owner;
 use throughline_transcript::{Message, RawJson, WireFormat};
 use throughline_wire::{Request, RequestError};
 
-/// An answer on its way.
+/// The future of a recall result.
 pub type RecallFuture<'a> = Pin<Box<dyn Future<Output = ToolAnswer> + Send + 'a>>;
 
 /// Tools with which a model looks up compacted messages and shortened results.
 pub trait RecallTools: Send + Sync {
-    /// What they are called with. Always the same bytes: they are part of every prompt.
+    /// The definitions of the tools. They must always have the same bytes, because they are part of every prompt.
     fn schemas(&self) -> &[ToolSchema];
 
-    /// Runs a tool for an owner. The answer always says what was found, or what is wrong with the arguments.
+    /// Runs a tool for an owner. The result always states what was found, or what is wrong with the arguments.
     fn call<'a>(&'a self, owner: &'a Owner, call: &'a ToolRequest) -> RecallFuture<'a>;
 }
 
-/// To which requests the tools are added.
+/// The requests to which the tools are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecallOffer {
-    /// No request is given the tools.
+    /// None.
     Nobody,
-    /// Conversations whose requests bring tools of their own, and those the gateway keeps itself.
+    /// Requests with tools of their own, and conversations whose history the gateway keeps itself.
     Agents,
 }
 
-/// Recall as it is configured.
+/// The configuration of recall.
 #[derive(Clone)]
 pub struct RecallConfig {
     tools: Arc<dyn RecallTools>,
@@ -42,7 +42,7 @@ pub struct RecallConfig {
 }
 
 impl RecallConfig {
-    /// Tools that are offered to some; a model may use them in so many rounds before it answers, and read so many tokens.
+    /// Creates the configuration. In one turn, a model may use the tools in `rounds` rounds and read `tokens` tokens of results.
     #[must_use]
     pub fn new(tools: Arc<dyn RecallTools>, offer: RecallOffer, rounds: usize, tokens: u64) -> Self {
         let own = tools.schemas().iter().map(|schema| schema.name.clone());
@@ -50,13 +50,15 @@ impl RecallConfig {
         Self { tools, names, offer, rounds, tokens, reading: String::new() }
     }
 
-    /// With words for the model on how it reads what was left out of a result; `{artifact}` in them is its name.
+    /// Sets the text that tells the model how to read the omitted part of a result; `{artifact}` in it is replaced by the artifact's
+    /// name.
     #[must_use]
     pub fn with_reading(self, reading: impl Into<String>) -> Self {
         Self { reading: reading.into(), ..self }
     }
 
-    /// The same for a request whose client may have a tool that is called like the one that brings tools back.
+    /// Returns the configuration for a request. If the client has a tool named like the one that loads deferred tools, that name is left
+    /// out.
     pub(crate) fn for_request(&self, request: &Request) -> Cow<'_, Self> {
         let has_own = request.tools().is_some_and(|tools| {
             tools.elements().filter_map(name_of).any(|name| name == DeferredTools::FIND)
@@ -96,13 +98,13 @@ impl RecallConfig {
         self.tokens
     }
 
-    /// The tools alone, as a wire wants them.
+    /// The tools as a JSON list in a wire format.
     pub(crate) fn tools_json(&self, wire: WireFormat) -> String {
         ToolSchema::list_json(wire, self.tools.schemas())
     }
 }
 
-/// What the tools are called.
+/// The names of the recall tools.
 #[derive(Clone, Debug)]
 pub(crate) struct RecallNames(Arc<[String]>);
 
@@ -115,7 +117,7 @@ impl RecallNames {
         &self.0
     }
 
-    /// No names.
+    /// Returns an empty set of names.
     pub(crate) fn none() -> Self {
         Self(Arc::new([]))
     }
@@ -130,7 +132,7 @@ impl RecallNames {
         Self(names.iter().map(|name| (*name).to_owned()).collect())
     }
 
-    /// Whether a request has a tool of one of these names already, which then is its client's.
+    /// Whether a request already has a tool with one of these names, which then belongs to the client.
     pub(crate) fn is_taken(&self, request: &Request) -> bool {
         let Some(tools) = request.tools() else { return false };
         tools.elements().filter_map(name_of).any(|name| self.has(&name))
@@ -142,9 +144,9 @@ fn name_of(tool: RawJson<'_>) -> Option<String> {
     Some(name.as_text()?.into_owned())
 }
 
-/// Puts the tools behind those of a request, if they are offered and for it: it brings tools of its own, none by the same name, and
-/// wants one answer; or its conversation has calls of them already, which providers do not take without the tools. Says
-/// whether it did.
+/// Appends the tools to those of a request, and returns whether it did. The request must have tools of its own with other names and ask
+/// for one answer. A request without tools gets them only if its conversation already has calls of them, because providers refuse such
+/// calls without the tools.
 pub(crate) fn offered(
     recall: &RecallConfig,
     offer: RecallOffer,

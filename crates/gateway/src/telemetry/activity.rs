@@ -1,6 +1,6 @@
-//! The conversations of one owner that are active: how full each was before its last call.
+//! The active conversations of one owner: how full each window was before the last call.
 //!
-//! This is in memory, bounded, and lost when the gateway stops. Everything else about a conversation is in the record.
+//! The data is in memory, bounded, and lost when the gateway stops. Everything else about a conversation is in the record.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use throughline_store::{Millis, SentTokens, SessionId};
 
 use crate::telemetry::event::GatewayEvent;
 
-/// Conversations that are remembered. More than anybody watches at once.
+/// The most conversations in memory, more than anybody watches at once.
 const MOST: usize = 500;
 
-/// How full a conversation was.
+/// How full the window of a conversation was.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PressureEntry {
     pub(crate) at_ms: Millis,
@@ -23,11 +23,11 @@ pub(crate) struct PressureEntry {
     pub(crate) pressure: Pressure,
 }
 
-/// What is happening.
+/// The active conversations of one owner.
 #[derive(Default)]
 pub(crate) struct Activity {
     pressures: Mutex<HashMap<SessionId, PressureEntry>>,
-    /// What the views of sessions began with: that never changes, and adding it up reads messages.
+    /// The token counts of sessions' first views. They never change, and computing them reads messages.
     bases: Mutex<HashMap<SessionId, SentTokens>>,
 }
 
@@ -56,12 +56,12 @@ impl Activity {
         known.insert(conversation.clone(), PressureEntry { at_ms, basis: *basis, pressure: *pressure });
     }
 
-    /// How full a conversation was before its last call, by its first session.
+    /// How full the window of a conversation was before its last call, by its first session.
     pub(crate) fn pressure(&self, conversation: &SessionId) -> Option<PressureEntry> {
         lock(&self.pressures).get(conversation).cloned()
     }
 
-    /// What the view of a session began with, added up by `find` if nobody did so before.
+    /// The token count of a session's first view; computed by `find` if it is not known.
     pub(crate) fn base<E>(
         &self,
         session: &SessionId,
@@ -80,7 +80,7 @@ impl Activity {
     }
 }
 
-// Plain values, replaced whole: a panic elsewhere leaves them usable.
+// The maps hold plain values, so a panic elsewhere leaves them usable.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

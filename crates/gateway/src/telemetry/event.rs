@@ -8,7 +8,7 @@ use throughline_transcript::WireFormat;
 /// A request that was answered.
 #[derive(Clone, Debug)]
 pub struct ServedRequest {
-    /// The wire.
+    /// The wire format.
     pub wire: WireFormat,
     /// The requested model.
     pub model: String,
@@ -16,18 +16,18 @@ pub struct ServedRequest {
     pub session: Option<SessionId>,
     /// The HTTP status of the response.
     pub status: u16,
-    /// Milliseconds until the headers of the answer were sent.
+    /// Milliseconds until the head of the response was sent.
     pub head_ms: u64,
-    /// Milliseconds until the end of the answer was sent.
+    /// Milliseconds until the end of the response was sent.
     pub whole_ms: u64,
-    /// How it ended.
+    /// How the response ended.
     pub end: AnswerEnd,
 }
 
-/// How an answer ended.
+/// How a response ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerEnd {
-    /// All of it was sent.
+    /// It was sent completely.
     Whole,
     /// The upstream's stream ended or was cut off in the middle.
     BrokenOff,
@@ -36,7 +36,7 @@ pub enum AnswerEnd {
 }
 
 impl AnswerEnd {
-    /// Its name in logs and events.
+    /// The name in logs and events.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ pub enum GatewayEvent {
         /// Its parent and the kind of link, if it has one.
         link: Option<(SessionId, &'static str)>,
     },
-    /// An open conversation was linked to another: a request for a title arrived before the conversation it belongs to.
+    /// An open conversation was linked to another: a side call arrived before the conversation it belongs to.
     Attached {
         /// The session.
         session: SessionId,
@@ -98,7 +98,7 @@ pub enum GatewayEvent {
 }
 
 impl GatewayEvent {
-    /// The event as an object whose `event` names it.
+    /// The event as a JSON object with its name in the member `event`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self {

@@ -1,7 +1,7 @@
-//! Delivers events while they happen: to the operator's log, and to the API clients of one tenant.
+//! Delivers events as they happen: to the operator's log, and to the API clients of one tenant.
 //!
-//! Every tenant has a feed of its own, so no client receives events of another's conversations. A subscriber that is too slow
-//! misses the oldest events and receives their number.
+//! Every tenant has its own feed, so no client receives events of another tenant's conversations. A subscriber that is too slow misses
+//! the oldest events and receives the number of missed events.
 
 use std::sync::Arc;
 
@@ -17,26 +17,26 @@ use crate::telemetry::outbox::Outbox;
 use crate::telemetry::request_context::RequestContext;
 use crate::telemetry::runs::{RunTotals, Runs};
 
-/// Events that may wait for a slow listener.
+/// The most events that wait for a slow subscriber.
 const WAITING: usize = 1_024;
 
-/// An event and when it was.
+/// An event with its time.
 #[derive(Clone, Debug)]
 pub(crate) struct FeedEntry {
     pub(crate) at_ms: Millis,
     pub(crate) event: FeedEvent,
 }
 
-/// An event, and where it was.
+/// An event, by the gateway it comes from.
 #[derive(Clone, Debug)]
 pub(crate) enum FeedEvent {
-    /// At this gateway.
+    /// From this gateway.
     Here(GatewayEvent),
-    /// At another gateway on the same record, as received.
+    /// From another gateway on the same record, as received.
     Elsewhere(Value),
 }
 
-/// The board of a tenant.
+/// The event feed of a tenant.
 pub(crate) struct EventFeed {
     owner: Owner,
     outbox: Arc<Outbox>,
@@ -45,7 +45,7 @@ pub(crate) struct EventFeed {
     metrics: Arc<Metrics>,
     board: broadcast::Sender<FeedEntry>,
     runs: Runs,
-    /// What is happening in conversations at the moment.
+    /// The active conversations.
     pub(crate) activity: Activity,
 }
 
@@ -69,22 +69,22 @@ impl EventFeed {
         }
     }
 
-    /// What a run of a client did so far.
+    /// The totals of a client's run.
     pub(crate) fn run_totals(&self, run: &str) -> RunTotals {
         self.runs.totals(run)
     }
 
-    /// Whether anybody listens.
+    /// Whether there are subscribers.
     pub(crate) fn is_listened_to(&self) -> bool {
         self.board.receiver_count() > 0
     }
 
-    /// Tells those who listen what happened at another gateway.
+    /// Delivers an event to the subscribers.
     pub(crate) fn tell_listeners(&self, entry: FeedEntry) {
         let _ = self.board.send(entry);
     }
 
-    /// Everything that happens from now on.
+    /// Subscribes to all further events.
     pub(crate) fn listen(&self) -> broadcast::Receiver<FeedEntry> {
         self.board.subscribe()
     }
@@ -101,7 +101,7 @@ impl GatewayEvents for EventFeed {
         }
         self.activity.note(&event, self.host.now_ms());
         if self.is_listened_to() {
-            // Nobody may be left by now, which is no trouble.
+            // There may be no subscriber left; then the event is dropped.
             self.tell_listeners(FeedEntry {
                 at_ms: self.host.now_ms(),
                 event: FeedEvent::Here(event.clone()),

@@ -1,5 +1,5 @@
-//! Metrics in the Prometheus text format. Labels are wire formats, upstreams, tasks and outcomes: never a session, a token,
-//! or a model name that a client made up.
+//! Metrics in the Prometheus text format. Labels are wire formats, upstreams, tasks and outcomes: never a session, a token, or a model
+//! name that a client invented.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use throughline_store::{NewCall, PoolStatus, StoreError};
 
 use crate::telemetry::event::GatewayEvent;
 
-/// Upper bounds of what the gateway adds, in seconds.
+/// Upper bounds of the buckets for the time the gateway adds, in seconds.
 const ADDED_BOUNDS: [f64; 10] = [0.000_5, 0.001, 0.002, 0.003, 0.005, 0.008, 0.02, 0.1, 1.0, 30.0];
-/// Upper bounds of what upstreams take, in seconds.
+/// Upper bounds of the buckets for the time of upstream calls, in seconds.
 const UPSTREAM_BOUNDS: [f64; 10] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0];
 const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
 
@@ -55,7 +55,7 @@ impl<const N: usize> CounterFamily<N> {
     }
 }
 
-/// How often something took how long.
+/// A histogram of durations.
 #[derive(Debug)]
 struct Histogram {
     name: &'static str,
@@ -113,7 +113,7 @@ impl UpstreamOutcome {
     }
 }
 
-/// All figures.
+/// All metrics of a gateway.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     requests: CounterFamily<2>,
@@ -133,11 +133,11 @@ pub(crate) struct Metrics {
     added: Histogram,
     commit_wait: Histogram,
     upstream: Histogram,
-    /// The newest failure of each upstream. There are as many as are configured.
+    /// The latest failure of each configured upstream.
     failures: Mutex<BTreeMap<String, (String, Instant)>>,
 }
 
-/// An answer that is on its way out, for as long as it is.
+/// Counts a response as open until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenResponse(Arc<Metrics>);
 
@@ -176,27 +176,27 @@ impl Default for Metrics {
             freed_tokens: AtomicU64::new(0),
             recoveries: CounterFamily::new(
                 "throughline_recoveries_total",
-                "What was done to get calls through, by what it was.",
+                "Recovery steps of calls, by kind.",
                 ["step"],
             ),
             record_errors: CounterFamily::new(
                 "throughline_record_errors_total",
-                "Operations the record failed at, by kind.",
+                "Failed operations of the record, by kind.",
                 ["kind"],
             ),
             write_conflicts: CounterFamily::new(
                 "throughline_write_conflicts_total",
-                "Writes that another process was in the way of, by kind.",
+                "Writes of the record that conflicted with another process, by kind.",
                 ["kind"],
             ),
             record_reads: Histogram::new(
                 "throughline_record_read_seconds",
-                "Time a reading operation of the record took, with the wait for a connection.",
+                "Duration of reading operations of the record, including the wait for a connection.",
                 ADDED_BOUNDS,
             ),
             record_writes: Histogram::new(
                 "throughline_record_write_seconds",
-                "Time a writing operation of the record took, with the wait for a connection.",
+                "Duration of writing operations of the record, including the wait for a connection.",
                 ADDED_BOUNDS,
             ),
             warnings: AtomicU64::new(0),
@@ -204,12 +204,12 @@ impl Default for Metrics {
             added: Histogram::new("throughline_added_seconds", added, ADDED_BOUNDS),
             commit_wait: Histogram::new(
                 "throughline_commit_wait_seconds",
-                "Time the end of a whole answer was held back until the answer was in the record.",
+                "Time for which the end of an answer was held back until the answer was recorded.",
                 ADDED_BOUNDS,
             ),
             upstream: Histogram::new(
                 "throughline_upstream_seconds",
-                "Time a call to an upstream took, to the end of its answer.",
+                "Duration of calls to upstreams, to the end of the answer.",
                 UPSTREAM_BOUNDS,
             ),
             failures: Mutex::default(),
@@ -231,12 +231,12 @@ impl Metrics {
         self.added.observe(took);
     }
 
-    /// How long the end of an answer waited for the record.
+    /// Records how long the end of a response waited for the record.
     pub(crate) fn commit_wait(&self, took: Duration) {
         self.commit_wait.observe(took);
     }
 
-    /// How long the record took.
+    /// Records the duration of an operation of the record.
     pub(crate) fn record_operation(&self, writes: bool, took: Duration) {
         if writes { &self.record_writes } else { &self.record_reads }.observe(took);
     }
@@ -246,19 +246,19 @@ impl Metrics {
         self.upstream.observe(took);
     }
 
-    /// Remembers the newest failure of an upstream.
+    /// Stores the latest failure of an upstream.
     pub(crate) fn note_failure(&self, upstream: &str, message: String) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.insert(upstream.to_owned(), (message, Instant::now()));
     }
 
-    /// The newest failure of an upstream, and how long ago it was.
+    /// The latest failure of an upstream, and its age.
     pub(crate) fn last_failure(&self, upstream: &str) -> Option<(String, Duration)> {
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.get(upstream).map(|(message, at)| (message.clone(), at.elapsed()))
     }
 
-    /// How many calls each upstream answered, failed and had cancelled, since the start.
+    /// The number of calls that each upstream answered, failed, and had cancelled, since the start.
     pub(crate) fn upstream_calls(&self) -> Vec<(String, String, u64)> {
         let values = self.calls.values.lock().unwrap_or_else(PoisonError::into_inner);
         values
@@ -267,7 +267,7 @@ impl Metrics {
             .collect()
     }
 
-    /// Calls that were booked.
+    /// Counts recorded calls.
     pub(crate) fn count_calls(&self, calls: &[NewCall]) {
         for call in calls {
             let usage = &call.usage;
@@ -287,7 +287,7 @@ impl Metrics {
         }
     }
 
-    /// What the record failed at. That something is not there, or cannot be, is no failure of its.
+    /// Counts an error of the record. Missing or invalid entries are not errors of the record.
     pub(crate) fn record_error(&self, error: &StoreError) {
         let conflict = match error {
             StoreError::VersionConflict { .. } => Some("version"),
@@ -351,26 +351,21 @@ impl Metrics {
         self.compactions.add([outcome.into()], 1);
     }
 
-    /// All of it, in the form Prometheus reads.
+    /// Renders all metrics in the Prometheus text format.
     pub(crate) fn render(&self) -> String {
         let mut out = String::new();
         self.requests.write(&mut out);
         self.calls.write(&mut out);
         self.tokens.write(&mut out);
         let cost = self.cost_micro_usd.load(Ordering::Relaxed) as f64 / MICROS_IN_A_DOLLAR;
-        head(&mut out, "throughline_cost_dollars_total", "What calls with a known price cost.", "counter");
+        head(&mut out, "throughline_cost_dollars_total", "Cost of calls with a known price.", "counter");
         let _ = writeln!(out, "throughline_cost_dollars_total {cost}");
         let unpriced = self.unpriced.load(Ordering::Relaxed);
         head(&mut out, "throughline_unpriced_calls_total", "Calls without a known price.", "counter");
         let _ = writeln!(out, "throughline_unpriced_calls_total {unpriced}");
         self.compactions.write(&mut out);
         let (name, freed) = ("throughline_freed_tokens_total", self.freed_tokens.load(Ordering::Relaxed));
-        head(
-            &mut out,
-            name,
-            "Estimated tokens by which compactions made the next prompt smaller.",
-            "counter",
-        );
+        head(&mut out, name, "Estimated tokens that compactions removed from the next prompt.", "counter");
         let _ = writeln!(out, "{name} {freed}");
         self.recoveries.write(&mut out);
         self.record_errors.write(&mut out);
@@ -379,7 +374,7 @@ impl Metrics {
         self.record_writes.write(&mut out);
         head(&mut out, "throughline_warnings_total", "Warnings to the operator of the gateway.", "counter");
         let _ = writeln!(out, "throughline_warnings_total {}", self.warnings.load(Ordering::Relaxed));
-        head(&mut out, "throughline_open_answers", "Answers that are on their way out.", "gauge");
+        head(&mut out, "throughline_open_answers", "Answers in progress.", "gauge");
         let _ = writeln!(out, "throughline_open_answers {}", self.open.load(Ordering::Relaxed));
         self.added.write(&mut out);
         self.commit_wait.write(&mut out);
@@ -388,10 +383,10 @@ impl Metrics {
     }
 }
 
-/// What is known of the fleet, in the same form: how many gateways there are, and this one's connections to the server.
+/// Renders the metrics of the fleet: the number of gateways, and this gateway's connections to the server.
 pub(crate) fn render_fleet(gateways: u32, pool: PoolStatus) -> String {
     let mut out = String::new();
-    head(&mut out, "throughline_gateways", "Gateways on this record, as this one sees it.", "gauge");
+    head(&mut out, "throughline_gateways", "Gateways on this record, as seen by this one.", "gauge");
     let _ = writeln!(out, "throughline_gateways {gateways}");
     let help =
         "Connections of this process to the database: allowed, open, idle, and callers that wait for one.";

@@ -1,4 +1,4 @@
-//! Tests of the form in which figures are told.
+//! The text format of metrics.
 
 use super::*;
 

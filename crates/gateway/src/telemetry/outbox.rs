@@ -1,4 +1,4 @@
-//! Events of this gateway that wait to be told to the others on the record.
+//! The queue of this gateway's events for the other gateways on the record.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::telemetry::event::GatewayEvent;
 
-/// Events that may wait; those beyond are not told to others.
+/// The capacity of the queue; further events are not sent to other gateways.
 const WAITING: usize = 2_048;
 
-/// Where events wait. As long as nobody opened it, they are dropped.
+/// The queue. Events are dropped until it is opened.
 #[derive(Default)]
 pub(crate) struct Outbox {
     sender: OnceLock<Sender<FleetEvent>>,
@@ -19,13 +19,13 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Has events wait from now on, for one receiver; `None` if there is one already.
+    /// Opens the queue; `None` if it is open already.
     pub(crate) fn open(&self) -> Option<Receiver<FleetEvent>> {
         let (sender, receiver) = channel(WAITING);
         self.sender.set(sender).ok().map(|()| receiver)
     }
 
-    /// Has an event wait.
+    /// Adds an event to the queue.
     pub(crate) fn put(&self, owner: &Owner, at_ms: Millis, event: &GatewayEvent) {
         let Some(sender) = self.sender.get() else { return };
         let event = FleetEvent { owner: owner.clone(), at_ms, body: event.to_json().to_string() };
@@ -34,7 +34,7 @@ impl Outbox {
         }
     }
 
-    /// Events that were too many since this was asked last.
+    /// Returns the number of events dropped since the last call, because the queue was full.
     pub(crate) fn take_lost(&self) -> u64 {
         self.lost.swap(0, Ordering::Relaxed)
     }

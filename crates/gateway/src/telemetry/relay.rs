@@ -1,9 +1,9 @@
-//! Live events between gateways on one record: what happens here is told to the others, and what happens there to those who
-//! listen here.
+//! Exchanges live events between gateways on one record: sends local events to the other gateways, and delivers their events to local
+//! subscribers.
 //!
-//! Events are written in batches and read about once a second, so a listener hears of another gateway about a second and a half later;
-//! where gateways are notified of them (`store.direct_url`), a few hundredths of a second later.
-//! They are for watching: nothing is decided by them, and those of more than a minute ago are gone.
+//! Events are written in batches and read about once a second, so a subscriber receives an event of another gateway about a second and a
+//! half later; if gateways are notified of events (`store.direct_url`), a few hundredths of a second later. Events are for display only:
+//! no decision depends on them, and they are deleted after a minute.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,19 +19,19 @@ use crate::shared::Shared;
 use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::event_feed::{FeedEntry, FeedEvent};
 
-/// How long events are collected before they are written, ...
+/// How long events are collected before they are written, without notifications.
 const COLLECT: Duration = Duration::from_millis(400);
-/// ... and where others are notified of them.
+/// How long events are collected if other gateways are notified of them.
 const COLLECT_NOTIFIED: Duration = Duration::from_millis(20);
-/// Events of one batch.
+/// The most events in a batch.
 const MOST_AT_ONCE: usize = 1_024;
-/// How often events of others are read, as long as somebody listens.
+/// How often events of other gateways are read while there are subscribers.
 const READ_EVERY: Duration = Duration::from_secs(1);
-/// Waits between attempts to read what there was a notification of: events are read once every transaction before theirs has ended.
+/// Waits before the attempts to read an announced event: it can be read once every earlier transaction has ended.
 const READ_AGAIN: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(20), Duration::from_millis(80), Duration::from_millis(300)];
 
-/// Tells other gateways on the record what happens here, and those who listen here what happens there, until the gateway stops.
+/// Exchanges live events with the other gateways on the record until the gateway stops.
 pub(crate) fn join(
     shared: &Arc<Shared>,
     fleet: &Arc<dyn FleetStore>,
@@ -64,19 +64,19 @@ async fn write(
         }
         let lost = shared.outbox.take_lost();
         if lost > 0 {
-            warn(&shared, format!("{lost} live events were too many to tell other gateways"));
+            warn(&shared, format!("{lost} live events were not sent to other gateways: there were too many"));
         }
         if shared.gateways.load(Ordering::Relaxed) < 2 {
             continue;
         }
         let (fleet, name) = (Arc::clone(&fleet), name.clone());
         let written = blocking(move || fleet.publish_events(&name, &events)).await;
-        // The same is not told with every batch.
+        // A repeated failure is reported once.
         match written {
             Ok(()) => failed = false,
             Err(error) if !failed => {
                 failed = true;
-                warn(&shared, format!("other gateways cannot be told of live events: {error}"));
+                warn(&shared, format!("live events cannot be sent to other gateways: {error}"));
             }
             Err(_) => {}
         }
@@ -109,7 +109,7 @@ async fn read(shared: Arc<Shared>, fleet: Arc<dyn FleetStore>, name: String, not
     }
 }
 
-/// Waits for a notification; for ever where there are none.
+/// Waits for a notification; forever if there are none.
 async fn notification(notified: Option<&Notify>) {
     match notified {
         Some(notified) => notified.notified().await,
@@ -117,7 +117,7 @@ async fn notification(notified: Option<&Notify>) {
     }
 }
 
-/// Tells those who listen here what happened elsewhere. Returns how many events there were.
+/// Delivers events of other gateways to subscribers. Returns the number of events.
 fn pass_on(shared: &Shared, events: Vec<FleetEvent>) -> usize {
     let count = events.len();
     for FleetEvent { owner, at_ms, body } in events {

@@ -16,24 +16,24 @@ tokio::task_local! {
     static CURRENT: Arc<RequestContext>;
 }
 
-/// One request.
+/// The context of one request.
 pub(crate) struct RequestContext {
     /// Its id in the log.
     id: String,
     /// When its body had been read.
     read: OnceLock<Instant>,
-    /// Calls to upstreams that were made for it.
+    /// The number of upstream calls made for it.
     calls: AtomicU64,
     /// The run of a client that it belongs to, if its path names one.
     run: Option<String>,
     /// Its trace, if traces are collected.
     trace: Option<Trace>,
-    /// When a compaction was begun for it.
+    /// When its compaction began, while one is running.
     compaction: Mutex<Option<Instant>>,
 }
 
 impl RequestContext {
-    /// A request that begins now.
+    /// Creates the context of a request that begins now.
     pub(crate) fn begin(id: String, run: Option<String>, trace: Option<Trace>) -> Arc<Self> {
         let (read, calls) = (OnceLock::new(), AtomicU64::new(0));
         Arc::new(Self { id, read, calls, run, trace, compaction: Mutex::default() })
@@ -48,24 +48,24 @@ impl RequestContext {
         &self.id
     }
 
-    /// The request the present task works for.
+    /// The request that the current task works for.
     pub(crate) fn current() -> Option<Arc<Self>> {
         CURRENT.try_with(Arc::clone).ok()
     }
 
-    /// Does something for this request.
+    /// Runs a future in the context of this request.
     pub(crate) async fn follow<F: Future>(self: Arc<Self>, work: F) -> F::Output {
         CURRENT.scope(self, work).await
     }
 
-    /// Adds a piece of work to the trace of the request, if one is collected.
+    /// Adds a span to the trace of the request, if there is one.
     pub(crate) fn add_span(&self, span: TraceSpan) {
         if let Some(trace) = &self.trace {
             trace.add(span);
         }
     }
 
-    /// Notes an event of the engine in the request that the present task works on.
+    /// Adds an event of the engine to the request that the current task works for.
     pub(crate) fn note_engine_event(event: &EngineEvent) {
         let Some(context) = Self::current() else { return };
         let mut compaction = context.compaction.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,32 +98,32 @@ impl RequestContext {
         });
     }
 
-    /// What lives as long as the answer does; the trace of the request ends with it.
+    /// Returns a value that ends the trace of the request when it is dropped, with the response.
     pub(crate) fn until_answered(self: Arc<Self>, about: RequestInfo) -> ResponseSpan {
         ResponseSpan { context: self, about }
     }
 
-    /// All of the request is there: from now on, time is the gateway's.
+    /// Marks the request as read; the time the gateway adds starts here.
     pub(crate) fn is_read() {
         let _ = CURRENT.try_with(|context| context.read.set(Instant::now()));
     }
 
-    /// How long after that the first call to an upstream is made; `None` for every further call.
+    /// The time from then to the first upstream call; `None` for every further call.
     pub(crate) fn until_first_call(&self) -> Option<Duration> {
         let is_first = self.calls.fetch_add(1, Ordering::Relaxed) == 0;
         self.read.get().filter(|_| is_first).map(Instant::elapsed)
     }
 }
 
-/// A request in a few words.
+/// A short description of a request.
 pub(crate) struct RequestInfo {
     pub(crate) method: String,
-    /// What was asked for; nothing that names a session.
+    /// The kind of request, without anything that names a session.
     pub(crate) form: &'static str,
     pub(crate) status: u16,
 }
 
-/// An answer that is on its way out.
+/// Ends the trace of a request when the response has been sent.
 pub(crate) struct ResponseSpan {
     context: Arc<RequestContext>,
     about: RequestInfo,
@@ -148,17 +148,17 @@ impl Drop for ResponseSpan {
 }
 
 impl ServedRequest {
-    /// The name of the request that the present task works for, for logs.
+    /// The id of the request that the current task works for, for logs.
     #[must_use]
     pub fn current_id() -> Option<String> {
         RequestContext::current().map(|context| context.id().to_owned())
     }
 }
 
-/// Work that another task does for the request the present one works for.
+/// Runs a future of another task in the context of the current request.
 pub(crate) fn in_request_context<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let context = RequestContext::current();
-    // Each of the futures around it would hold it twice, and there is one for every open stream.
+    // Boxed, because each wrapper would contain the future twice, and there is one for every open stream.
     let work = Box::pin(work.in_current_span());
     async move {
         match context {

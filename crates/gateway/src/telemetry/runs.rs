@@ -12,20 +12,20 @@ use throughline_store::SessionId;
 
 use crate::telemetry::event::GatewayEvent;
 
-/// Runs that are remembered; the oldest is dropped first. More than anybody starts while one of them still runs.
+/// The most runs in memory; the oldest is dropped first. More than run at the same time.
 const MAX_RUNS: usize = 1_000;
-/// Sessions of a run that are remembered, sub-agents and side calls included.
+/// The most sessions of a run in memory, including sub-agents and side calls.
 const MAX_SESSIONS: usize = 1_000;
 
-/// What one run did so far.
+/// The totals of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct RunTotals {
-    /// Requests to a model that were answered, ...
+    /// Answered requests to a model.
     pub(crate) requests: u64,
-    /// ... and those of them that ended with an error.
+    /// Requests among them that ended with an error.
     pub(crate) failed: u64,
     pub(crate) compactions: u64,
-    /// The sessions in the record, in the order of their first answers.
+    /// The recorded sessions, in the order of their first answers.
     pub(crate) sessions: Vec<SessionId>,
 }
 
@@ -53,10 +53,10 @@ impl RunTotals {
 pub(crate) struct Runs(Mutex<VecDeque<(String, RunTotals)>>);
 
 impl Runs {
-    /// Counts something that happened for a run.
+    /// Counts an event of a run.
     pub(crate) fn count(&self, run: &str, event: &GatewayEvent) {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // The newest runs are the active ones.
+        // The newest runs are the most active.
         if let Some((_, totals)) = runs.iter_mut().rev().find(|(name, _)| name == run) {
             return totals.count(event);
         }
@@ -68,7 +68,7 @@ impl Runs {
         runs.push_back((run.to_owned(), totals));
     }
 
-    /// What a run did; nothing for one that is not known.
+    /// The totals of a run; all zero for an unknown one.
     pub(crate) fn totals(&self, run: &str) -> RunTotals {
         let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         runs.iter().rev().find(|(name, _)| name == run).map(|(_, totals)| totals.clone()).unwrap_or_default()
@@ -77,7 +77,7 @@ impl Runs {
 
 #[cfg(test)]
 mod tests {
-    //! Totals of several runs, and more runs than are remembered.
+    //! Totals of several runs, and more runs than fit into memory.
 
     use throughline_transcript::WireFormat;
 

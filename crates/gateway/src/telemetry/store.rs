@@ -1,4 +1,4 @@
-//! A layer over the store that counts failures and recorded calls, and how long it took. It changes no result.
+//! A layer over the store that counts failures and recorded calls, and measures durations. It changes no result.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use throughline_store::{NewCall, Result, Store, StoreLayer, StoreMethod};
 
 use crate::telemetry::metrics::Metrics;
 
-/// Counts failures and recorded calls of the store behind it.
+/// Counts failures and recorded calls of the inner store.
 pub(crate) struct InstrumentedStore {
     pub(crate) inner: Arc<dyn Store>,
     pub(crate) metrics: Arc<Metrics>,

@@ -1,8 +1,8 @@
 //! Traces for OpenTelemetry collectors: OTLP over HTTP, as JSON.
 //!
-//! A request is a trace, or continues the one that its client names (`traceparent`). The upstream calls and compactions made
-//! for it are its spans. Spans are collected and sent a few seconds later. If the collector is too slow, spans are dropped:
-//! requests never wait for it. Spans contain no text of a conversation.
+//! A request is a trace, or continues the trace that its client names (`traceparent`). Its upstream calls and compactions are spans.
+//! Spans are collected and sent a few seconds later. If the collector is too slow, spans are dropped: requests never wait for it. Spans
+//! contain no text of a conversation.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,19 +18,19 @@ use tokio::task::JoinHandle;
 
 use crate::telemetry::event::{GatewayEvent, GatewayEvents};
 
-/// Where collectors take traces.
+/// The path of traces at a collector.
 const PATH: &str = "/v1/traces";
-/// Spans that may wait; more are lost.
+/// The most spans that wait to be sent; further ones are dropped.
 const WAITING: usize = 8_192;
-/// Spans that are sent at once.
+/// The most spans in a request to the collector.
 const AT_ONCE: usize = 512;
-/// How long spans are gathered.
+/// How long spans are collected before they are sent.
 const GATHER: Duration = Duration::from_secs(2);
-/// How long a collector may take.
+/// The timeout of a request to the collector.
 const PATIENCE: Duration = Duration::from_secs(5);
 const NANOS_IN_A_MILLISECOND: u64 = 1_000_000;
 
-/// What a span is, by the numbers of the protocol.
+/// The kind of a span, with the numbers of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpanKind {
     Internal = 1,
@@ -38,14 +38,14 @@ pub(crate) enum SpanKind {
     Client = 3,
 }
 
-/// How the work that a span describes ended.
+/// The outcome of a span, with the numbers of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpanStatus {
     Well = 1,
     Badly = 2,
 }
 
-/// A piece of work.
+/// A finished piece of work.
 #[derive(Debug)]
 pub(crate) struct TraceSpan {
     pub(crate) name: &'static str,
@@ -66,19 +66,19 @@ pub(crate) struct Trace {
     began_ns: u64,
 }
 
-/// An unused id. Zero would mean that there is none.
+/// Returns a new span id. Zero would mean that there is none.
 fn new_id(host: &dyn Host) -> u64 {
     ((u64::from(host.random()) << 32) | u64::from(host.random())).max(1)
 }
 
 impl Trace {
-    /// A span of the trace, within the request. It ends now.
+    /// Adds a span within the request, which ends now.
     pub(crate) fn add(&self, span: TraceSpan) {
         let id = new_id(self.host.as_ref());
         self.send(id, Some(self.span), span);
     }
 
-    /// The request itself. It ends now.
+    /// Adds the span of the request itself, which ends now.
     pub(crate) fn end(&self, span: TraceSpan) {
         self.send(self.span, self.parent, TraceSpan { began: self.began, ..span });
     }
@@ -116,7 +116,7 @@ fn attribute(key: &str, value: &Value) -> Value {
     json!({ "key": key, "value": value })
 }
 
-/// Gathers spans and sends them.
+/// Collects spans and sends them.
 pub(crate) struct Tracer {
     sender: mpsc::Sender<Value>,
     host: Arc<dyn Host>,
@@ -124,7 +124,7 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    /// Begins to send to a collector.
+    /// Starts the task that sends spans to a collector.
     pub(crate) fn start(
         base: BaseUrl,
         client: Client,
@@ -145,7 +145,7 @@ impl Tracer {
         Self { sender, host, sending }
     }
 
-    /// The trace of a request that begins now; `None` when its client does not want one.
+    /// Starts the trace of a request; `None` if its client does not want one.
     pub(crate) fn trace(&self, headers: &HeaderMap) -> Option<Trace> {
         let host = self.host.as_ref();
         let named = headers.get("traceparent").and_then(|value| parent_of(value.to_str().ok()?));
@@ -166,7 +166,7 @@ impl Tracer {
         })
     }
 
-    /// Sends what is left.
+    /// Sends the remaining spans.
     pub(crate) async fn finish(self) {
         let Self { sender, sending, .. } = self;
         drop(sender);
@@ -174,7 +174,7 @@ impl Tracer {
     }
 }
 
-/// What a client says about the trace it is in.
+/// The trace that a client names.
 #[derive(Debug, PartialEq, Eq)]
 struct TraceParent {
     trace: u128,
@@ -218,7 +218,7 @@ async fn send_all(
             Ok(Err(trouble)) => Some(trouble.to_string()),
             Err(_) => Some("it does not answer".to_owned()),
         };
-        // Said once until it works again, not every two seconds.
+        // A repeated failure is reported once.
         match trouble {
             Some(trouble) if !was_told => {
                 was_told = true;

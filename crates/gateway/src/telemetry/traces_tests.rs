@@ -1,4 +1,4 @@
-//! Tests of what a client says about its trace.
+//! The `traceparent` header.
 
 use super::*;
 

@@ -12,7 +12,7 @@ use crate::telemetry::metrics::{Metrics, UpstreamOutcome};
 use crate::telemetry::request_context::RequestContext;
 use crate::telemetry::traces::{SpanKind, SpanStatus, TraceSpan};
 
-/// Passes calls on and counts them.
+/// Forwards calls, counts and times them.
 pub(crate) struct InstrumentedUpstream {
     pub(crate) inner: Arc<dyn Upstream>,
     pub(crate) metrics: Arc<Metrics>,

@@ -1,18 +1,17 @@
-//! Cuts a range of messages into chunks. Pure: sizes in, ranges out.
+//! Splits a range of messages into chunks. Pure: computes ranges from sizes.
 //!
-//! A chunk ends at the end of a group, so a call is never separated from its result. Chunks are filled from the oldest
-//! message on, and only the last may be small. The same messages always give the same chunks, so a leaf that was
-//! prepared earlier, or left by a crash, is found again.
+//! A chunk ends at the end of a group, so a call is never separated from its result. Chunks are filled from the oldest message on, and only
+//! the last may be small. The same messages always give the same chunks, so a leaf that was prepared earlier, or before a crash, is found
+//! again.
 
 use std::ops::Range;
 
 use throughline_transcript::Groups;
 
-/// A stretch that some leaf covers already.
+/// A range that a leaf covers already.
 pub(crate) type CoveredRange = Range<usize>;
 
-/// Cuts what is to be compacted, given as ranges without gaps in order, into chunks. A stretch that is taken is a chunk as it
-/// is.
+/// Splits the messages to compact, given as contiguous ranges in order, into chunks. A covered range is a chunk unchanged.
 pub(crate) fn chunks(
     ranges: &[Range<usize>],
     taken: &[CoveredRange],
@@ -39,7 +38,7 @@ pub(crate) fn chunks(
     chunks
 }
 
-/// Where the chunk that begins at `from` ends: before the group that would make it too large, after at least one.
+/// Returns the end of the chunk that starts at `from`: before the group that would make it too large, after at least one.
 fn chunk_end(from: usize, limit: usize, groups: &Groups, sizes: &[u64], chunk_tokens: u64) -> usize {
     let mut used = 0u64;
     let mut at = from;

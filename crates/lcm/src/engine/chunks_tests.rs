@@ -1,4 +1,4 @@
-//! Where chunks are cut.
+//! Tests of where chunks are split.
 
 #![expect(clippy::single_range_in_vec_init, reason = "stretches are given as a list, however many there are")]
 
@@ -22,11 +22,11 @@ fn chunks_are_filled_from_the_oldest_on() {
     let cut =
         |stretches: &[Range<usize>], taken: &[CoveredRange]| chunks(stretches, taken, &groups, &sizes, 10);
     assert_eq!(cut(&[0..7], &[]), [0..2, 2..4, 4..6, 6..7]);
-    // Longer: what was there stays.
+    // Longer: the earlier chunks are unchanged.
     assert_eq!(cut(&[0..8], &[]), [0..2, 2..4, 4..6, 6..8]);
-    // A stretch in between that stays in view parts chunks.
+    // A range in between that stays in view separates chunks.
     assert_eq!(cut(&[0..3, 4..8], &[]), [0..2, 2..3, 4..6, 6..8]);
-    // What a leaf stands for already is a chunk, and none reaches into it.
+    // A range covered by a leaf is a chunk, and no other chunk overlaps it.
     assert_eq!(cut(&[0..8], &[1..4]), [0..1, 1..4, 4..6, 6..8]);
     assert_eq!(cut(&[0..3], &[1..4]), [0..1, 1..3], "one that reaches beyond is of no use");
     assert_eq!(cut(&[], &[]), [] as [Range<usize>; 0]);

@@ -32,7 +32,7 @@ use crate::engine::render::{NodeText, message_text, node_text, notes};
 use crate::limits::LcmLimits;
 use crate::owner_store::{OwnerStore, times, top_nodes};
 
-/// What a compaction works on.
+/// The input of a compaction.
 pub(crate) struct NodeCompaction<'a> {
     pub(crate) record: &'a OwnerStore,
     pub(crate) limits: &'a LcmLimits,
@@ -45,20 +45,20 @@ pub(crate) struct NodeCompaction<'a> {
     pub(crate) now_ms: Millis,
 }
 
-/// Nodes that are there.
+/// The existing nodes.
 pub(crate) struct NodeIndex {
     pub(crate) places: MessageLocations,
-    /// Those the view is made of, oldest first.
+    /// The nodes in the view, oldest first.
     pub(crate) shown: Vec<NodeText>,
-    /// Those that were made since and belong to no view.
+    /// Nodes made since, which belong to no view.
     loose: Vec<NodeHead>,
 }
 
 /// The compacted part, as ranges of messages.
 struct MiddleRanges {
-    /// Messages to be summarised, as ranges without gaps.
+    /// Messages to summarise, as contiguous ranges.
     stretches: Vec<Range<usize>>,
-    /// Summaries that came in as messages, with what belongs to them.
+    /// Summaries that arrived as messages, with their acknowledgements.
     found: Vec<Range<usize>>,
 }
 
@@ -71,7 +71,7 @@ impl NodeCompaction<'_> {
         self.token_model.estimate_content(&ContentProfile::of_message(message))
     }
 
-    /// Where the conversation is cut.
+    /// Plans the cut of the conversation.
     pub(crate) fn cut(&self, force: bool) -> Result<Plan, NoOpReason> {
         let conversation = Conversation {
             wire_format: self.conversation.wire_format,
@@ -102,7 +102,7 @@ impl NodeCompaction<'_> {
         preview(&conversation, &options).plan
     }
 
-    /// Makes leaves of what would be compacted, and nothing else. Gives how many messages have one.
+    /// Writes only the leaves of the part that would be compacted. Returns how many messages have one.
     pub(crate) async fn prepare(
         &self,
         plan: &Plan,
@@ -119,7 +119,7 @@ impl NodeCompaction<'_> {
         let last = chunks.len().saturating_sub(1);
         for (at, LeafChunk { range, state }) in chunks.iter().enumerate() {
             if let ChunkState::Open(open) = state {
-                // The last chunk may still grow; the next messages belong to it.
+                // The last chunk may still grow by the next messages.
                 if at == last {
                     break;
                 }
@@ -130,7 +130,7 @@ impl NodeCompaction<'_> {
         Ok((covered, told))
     }
 
-    /// Makes everything of a view.
+    /// Makes the whole view.
     pub(crate) async fn make(&self, plan: Plan, writer: &NodeWriter<'_>) -> Result<LcmView, CompactionStop> {
         let known = self.known(&plan).await?;
         if known.places.len() < plan.middle.end {
@@ -180,7 +180,7 @@ impl NodeCompaction<'_> {
         Ok(self.assembled(plan, &renditions, &nodes, told))
     }
 
-    /// The first messages as they will be shown.
+    /// Returns the first messages as they will be shown.
     fn head_renditions(&self, plan: &Plan) -> HashMap<usize, Rendition> {
         let head = self.conversation.messages.get(plan.head.clone()).unwrap_or_default();
         let head_ledger = Ledger::of(head, &Groups::of(head), self.redactor);
@@ -234,7 +234,7 @@ impl NodeCompaction<'_> {
         }
     }
 
-    /// The shares of a compaction at the threshold: what comes until then has as much to say as what there is.
+    /// Returns the shares expected at the threshold: messages until then need as much space as the present ones.
     fn expected_shares(&self, known: &NodeIndex, chunks: &[LeafChunk<'_>], plan: &Plan) -> BudgetShares {
         let mut shares = self.shares(known, chunks);
         let shown: u64 = known.shown.iter().map(|node| node.head.node.tokens).sum();
@@ -263,7 +263,7 @@ impl NodeCompaction<'_> {
         NodeText { head, document }
     }
 
-    /// The nodes of the record that concern this plan.
+    /// Returns the recorded nodes that concern this plan.
     async fn known(&self, plan: &Plan) -> StoreResult<NodeIndex> {
         let conversation = Snapshot { cached_prompt: None, ..self.conversation.clone() };
         let middle = plan.middle.clone();
@@ -286,7 +286,7 @@ impl NodeCompaction<'_> {
         Ok(NodeIndex { places, shown, loose })
     }
 
-    /// What of the middle is to be summarised: all messages of user and model but those that stay in view.
+    /// Returns the part of the middle to summarise: all messages of user and model except those that stay in view.
     fn middle_ranges(&self, plan: &Plan, places: &MessageLocations) -> MiddleRanges {
         let pinned = |at: usize| plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(&at));
         let Earlier { summaries, .. } = &plan.earlier;
@@ -317,7 +317,7 @@ impl NodeCompaction<'_> {
         ranges
     }
 
-    /// The chunks of the compacted part, each with the leaf that already covers it.
+    /// Returns the chunks of the compacted part, each with its leaf if there is one.
     fn chunks(
         &self,
         ranges: &MiddleRanges,
@@ -340,7 +340,7 @@ impl NodeCompaction<'_> {
         cut.into_iter().map(|chunk| (chunk.clone(), leaf_of(&chunk))).collect()
     }
 
-    /// A node that is not kept yet, with a number as long as it can be.
+    /// Returns a node that is not stored yet, with an id of maximum length.
     pub(crate) fn unkept(&self, sources: &[MessageRun], node: &SummaryNode) -> NodeHead {
         NodeHead {
             id: SummaryId(u64::from(u32::MAX)),
@@ -352,7 +352,7 @@ impl NodeCompaction<'_> {
         }
     }
 
-    /// Keeps a summary that came in as a message as the leaf it is.
+    /// Stores a summary that arrived as a message as a leaf.
     async fn found_leaf(&self, found: &Range<usize>, known: &NodeIndex) -> Result<NodeText, CompactionStop> {
         let messages = self.conversation.messages.get(found.clone()).unwrap_or_default();
         let sizes = self.conversation.sizes.get(found.clone()).unwrap_or_default();
@@ -380,7 +380,7 @@ impl NodeCompaction<'_> {
         self.keep(written, sources, node, true).await.map_err(CompactionStop::from)
     }
 
-    /// A node that takes up others: found among those nobody shows, or written and kept.
+    /// Returns a node that includes others: found among the unused ones, or written and stored.
     async fn condensed(
         &self,
         parts: &[NodeText],
@@ -390,7 +390,7 @@ impl NodeCompaction<'_> {
         told: &mut NodeReport,
     ) -> Result<NodeText, CompactionStop> {
         let level = level_above(parts.iter().map(|part| part.head.node.level)).max(1);
-        // On the top level a node takes up what others of that level took up.
+        // On the top level, a node includes the children of other nodes of that level.
         let children: Vec<Child> = parts
             .iter()
             .flat_map(|part| match part.head.node.level {
@@ -434,7 +434,7 @@ impl NodeCompaction<'_> {
         Ok(words)
     }
 
-    /// Keeps a node. A leaf learns from the record when its messages were said.
+    /// Stores a node. The times of a leaf's messages are read from the record.
     pub(crate) async fn keep(
         &self,
         written: NodeDraft,
@@ -445,7 +445,7 @@ impl NodeCompaction<'_> {
         let NodeDraft { mut document, author, facts, .. } = written;
         let (session, now_ms): (SessionId, Millis) = (self.conversation.session.clone(), self.now_ms);
         let limit = self.room().all_tokens;
-        // The line above it counts too.
+        // The heading counts too.
         let mut head = NodeHead { author: author.clone(), ..self.unkept(&sources, &node) };
         let mut tokens = self.count(&node_text(&head, &document));
         while tokens > limit && !document.is_empty() {

@@ -7,14 +7,14 @@ use throughline_redact::Redactor;
 use throughline_store::{NodeHead, SummaryNode};
 use throughline_transcript::Message;
 
-/// Files that are named.
+/// The maximum number of files named.
 const MOST_FILES: usize = 24;
-/// Things that are named as what a node is worth expanding for.
+/// The maximum number of reasons to expand a node.
 const MOST_REASONS: usize = 3;
-/// Characters of one of them.
+/// The maximum length of a reason in characters.
 const REASON_CHARS: usize = 48;
 
-/// The files that acts are about: those that were changed first, then by how often.
+/// Returns the files of tool calls: those that were changed first, then by frequency.
 fn files_of(acts: &[Act]) -> Vec<String> {
     let mut seen: BTreeMap<&str, (bool, usize)> = BTreeMap::new();
     for act in acts {
@@ -32,7 +32,7 @@ fn files_of(acts: &[Act]) -> Vec<String> {
     files.into_iter().take(MOST_FILES).map(|(file, _)| file.to_owned()).collect()
 }
 
-/// Writes into `node` what the leaf is about.
+/// Sets the subject of a leaf.
 pub(crate) fn tell_leaf(
     node: &mut SummaryNode,
     messages: &[Message],
@@ -58,7 +58,7 @@ pub(crate) fn tell_leaf(
     node.expand_for = masked(&reasons.join("; "));
 }
 
-/// What a node is about that takes up others, written into `node`.
+/// Sets the subject of a node that includes others.
 pub(crate) fn tell_condensed(node: &mut SummaryNode, children: &[&NodeHead]) {
     for child in children {
         for file in &child.node.files {

@@ -1,8 +1,8 @@
 //! Leaves: the content of each chunk, its share of the budget, and the text.
 //!
-//! One summary by rules of everything that is compacted decides which exact strings matter most; each leaf contains
-//! those of its own chunk. The budget is divided by what the chunks need for this, and the rest by how much more they
-//! contain: ten short messages may contain more than one long printout. What a chunk does not use, the next ones get.
+//! One summary by rules of everything that is compacted decides which exact strings matter most; each leaf contains those of its own chunk.
+//! The budget is divided by what the chunks need for this, and the rest by how much more they contain: ten short messages may contain more
+//! than one long printout. Space that a chunk does not use goes to the next ones.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -20,13 +20,13 @@ use crate::engine::node_writer::{LeafMessages, NodeSource, NodeWriter};
 use crate::engine::outcome::{CompactionStop, NodeReport};
 use crate::engine::render::{NodeText, heading, node_text};
 
-/// A chunk: with its leaf, or with what that is written from.
+/// A chunk with its leaf, or with the source for it.
 pub(crate) struct LeafChunk<'a> {
     pub(crate) range: Range<usize>,
     pub(crate) state: ChunkState<'a>,
 }
 
-/// How far a chunk has come.
+/// The state of a chunk.
 pub(crate) enum ChunkState<'a> {
     /// It has its leaf.
     Written(Box<NodeHead>),
@@ -34,25 +34,25 @@ pub(crate) enum ChunkState<'a> {
     Open(Box<LeafDraft<'a>>),
 }
 
-/// A leaf that is to be written.
+/// A leaf to write.
 pub(crate) struct LeafDraft<'a> {
     source: NodeSource<'a>,
-    /// Strings it should tell, those that matter most.
+    /// Strings that it should contain, the most important ones.
     picks: Vec<String>,
     wish: LeafNeed,
 }
 
-/// Least tokens of a leaf beside its exact strings.
+/// The minimum tokens of a leaf besides its exact strings.
 const BESIDE_PICKS_TOKENS: u64 = 120;
-/// Rules seldom fill their budget, so a summary of everything is given this share of it.
+/// Rules rarely fill their budget, so a summary of everything gets this percentage of it.
 const OVERALL_PERCENT: u64 = 125;
-/// Stands before strings that a leaf's own words leave out.
+/// The text before strings that a leaf's own text does not contain.
 const ALSO_EXACT: &str = "also exact in the record:";
-/// About what that line costs without them.
+/// The approximate tokens of that text.
 const ALSO_EXACT_TOKENS: u64 = 8;
 
-/// Part of a leaf's room for its own words, by who writes it; the rest is for strings they leave out. Rules quote: from 50
-/// to 60 % a view holds most of what was needed later, by measure. A model tells more than it quotes.
+/// Returns the percentage of a leaf's budget for its own text, by its author; the rest is for strings that the text does not contain. Rules
+/// quote: from 50 to 60 % a view has most of what was needed later, as measured. A model retells more than it quotes.
 fn own_words_percent(maker: Maker) -> u64 {
     match maker {
         Maker::Rules => 55,
@@ -61,7 +61,7 @@ fn own_words_percent(maker: Maker) -> u64 {
 }
 
 impl NodeCompaction<'_> {
-    /// Finds out what each chunk without a leaf has to say.
+    /// Determines the needs of each chunk without a leaf.
     pub(crate) async fn weighed<'a>(
         &'a self,
         cut: Vec<(Range<usize>, Option<NodeHead>)>,
@@ -75,7 +75,7 @@ impl NodeCompaction<'_> {
         let mut chunks = Vec::with_capacity(cut.len());
         let mut from = plan.head.start;
         for (range, leaf) in cut {
-            // A pruned head is summarised too: the first chunk reaches back to it.
+            // A pruned head is summarised too: the first chunk includes it.
             let reach = from..range.end;
             from = range.end;
             let state = match leaf {
@@ -103,7 +103,7 @@ impl NodeCompaction<'_> {
         chunks
     }
 
-    /// One summary of everything that is compacted, by rules.
+    /// Returns one summary by rules of everything to compact.
     async fn overall(
         &self,
         whole: &Ledger,
@@ -128,7 +128,7 @@ impl NodeCompaction<'_> {
         RuleSummariser.summarise(request).await.unwrap_or_default()
     }
 
-    /// Room for new leaves beside nodes that are shown.
+    /// Returns the space for new leaves besides existing nodes.
     pub(crate) fn shares(&self, known: &NodeIndex, chunks: &[LeafChunk<'_>]) -> BudgetShares {
         let chunk_tokens: u64 = chunks.iter().map(|chunk| self.tokens_of(chunk.range.clone())).sum();
         let room_tokens = self.room().for_new(&standing(&known.shown));
@@ -147,7 +147,7 @@ impl NodeCompaction<'_> {
         self.conversation.sizes.get(range).unwrap_or_default().iter().sum()
     }
 
-    /// Writes and keeps the leaf of a chunk.
+    /// Writes and stores the leaf of a chunk.
     pub(crate) async fn leaf(
         &self,
         range: &Range<usize>,
@@ -171,7 +171,7 @@ impl NodeCompaction<'_> {
         let unkept = self.unkept(&sources, &node);
         let above_tokens = self.count(&heading(&unkept));
         let share_tokens = shares.of(open.wish).saturating_sub(above_tokens);
-        // At most half of what it covers, or there would be little point.
+        // At most half of what it covers, or it would save too little.
         let room_tokens = share_tokens.min(source.tokens() / 2).max(LEAST_NODE_TOKENS);
         let own_words = own_words_percent(writer.summariser.maker());
         let mut written = writer.leaf(source, room_tokens * own_words / 100).await?;
@@ -184,7 +184,7 @@ impl NodeCompaction<'_> {
         Ok(words)
     }
 
-    /// Adds strings that a document does not tell, as far as they fit.
+    /// Adds strings that a document does not contain, as far as they fit.
     fn add_picks(&self, document: &mut SummaryDocument, picks: &[String], room_tokens: u64) {
         let markdown = document.to_markdown();
         let mut told: HashSet<&str> = HashSet::new();
@@ -209,7 +209,7 @@ impl NodeCompaction<'_> {
     }
 }
 
-/// The strings of a document that stand last in a stretch of messages, in the document's order.
+/// Returns the strings of a document whose last occurrence is in a range of messages, in the document's order.
 fn picks(document: &SummaryDocument, whole: &Ledger, stretch: &Range<usize>) -> Vec<String> {
     let mut seen: HashSet<String> = HashSet::new();
     let mut picks = Vec::new();

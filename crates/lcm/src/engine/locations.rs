@@ -9,28 +9,28 @@ use throughline_engine::Snapshot;
 use throughline_store::SessionId;
 use throughline_store::{MessageRun, Owner, Result, Store, SummaryId, ViewItem};
 
-/// Where one message of a conversation comes from.
+/// The location of one message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MessageLocation {
     /// The user or the model wrote it.
     Message {
-        /// In this session,
+        /// The session,
         session: SessionId,
-        /// at this place.
+        /// and the position in it.
         seq: u64,
     },
     /// A summary.
     Summary(SummaryId),
-    /// A message that Throughline inserts.
+    /// A message that Throughline inserted.
     Ours,
 }
 
-/// The places of all messages, in order.
+/// The locations of all messages, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MessageLocations(Vec<MessageLocation>);
 
 impl MessageLocations {
-    /// Looks them up; as many as are recorded, which in the background may be fewer than there are.
+    /// Looks them up for the recorded messages; in the background these may be fewer than in the conversation.
     pub(crate) fn of(store: &dyn Store, owner: &Owner, conversation: &Snapshot) -> Result<Self> {
         let session = store.session(owner, &conversation.session)?;
         let mut places = Vec::with_capacity(conversation.messages.len());
@@ -53,7 +53,7 @@ impl MessageLocations {
         Ok(Self(places))
     }
 
-    /// How many are known.
+    /// Returns how many are known.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

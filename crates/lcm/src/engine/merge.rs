@@ -1,45 +1,45 @@
-//! Decides which nodes are condensed, and how large the new ones may be. Pure: levels and sizes in, steps out.
+//! Decides which nodes are condensed, and how large the new ones may be. Pure: computes steps from levels and sizes.
 //!
-//! Nodes are condensed only if all of them together exceed their budget, the oldest and lowest first, `fan_in` at a
-//! time. Within the budget nothing changes, so condensing twice changes nothing. On the top level, several nodes become
-//! one node of the same level with all their children: no message is ever more than three steps away.
+//! Nodes are condensed only if all of them together exceed their budget, the oldest and lowest first, `fan_in` at a time. Within the budget
+//! nothing changes, so condensing twice changes nothing. On the top level, several nodes become one node of the same level with all their
+//! children: no message is ever more than three steps away.
 
 use std::ops::Range;
 
 use throughline_store::SummaryNode;
 
-/// A node as far as this looks at it.
+/// The relevant data of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeSize {
     pub(crate) level: u32,
     pub(crate) tokens: u64,
 }
 
-/// Room for nodes.
+/// The budget of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeBudget {
-    /// For all together.
+    /// Tokens of all nodes together.
     pub(crate) all_tokens: u64,
-    /// For those of earlier compactions, beside new ones.
+    /// Tokens of the nodes of earlier compactions, besides new ones.
     pub(crate) older_tokens: u64,
-    /// For a condensed one.
+    /// Tokens of a condensed node.
     pub(crate) condensed_tokens: u64,
     pub(crate) fan_in: usize,
 }
 
-/// However little room there is, a node has so much.
+/// The minimum tokens of a node.
 pub(crate) const LEAST_NODE_TOKENS: u64 = 120;
 
-/// What a leaf has to say.
+/// The needs of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeafNeed {
-    /// Tokens for the most important facts of the compacted part.
+    /// Tokens for its most important facts.
     pub(crate) needs_tokens: u64,
-    /// Room for all that is worth telling; no less.
+    /// Tokens for all of its relevant content; at least the former.
     pub(crate) wants_tokens: u64,
 }
 
-/// Room for leaves that are still to be written, and what they ask for. What one does not use, the next get.
+/// Divides a budget among leaves to be written. Space that one does not use goes to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BudgetShares {
     room_tokens: u64,
@@ -52,18 +52,18 @@ impl BudgetShares {
         Self { room_tokens, needs_tokens: 0, wants_tokens: 0 }
     }
 
-    /// A leaf is to be written.
+    /// Adds the needs of a leaf.
     pub(crate) fn ask(&mut self, wish: LeafNeed) {
         self.needs_tokens = self.needs_tokens.saturating_add(wish.needs_tokens);
         self.wants_tokens = self.wants_tokens.saturating_add(wish.wants_tokens);
     }
 
-    /// Room that something has that asked for none.
+    /// Adds space that another item did not use.
     pub(crate) fn give(&mut self, tokens: u64) {
         self.room_tokens = self.room_tokens.saturating_sub(tokens);
     }
 
-    /// Tokens for a leaf: first what it needs, then a share of what it wants; everything if there is enough.
+    /// Returns the tokens of a leaf: first its minimum, then a share of the rest; everything if there is enough.
     pub(crate) fn of(&self, wish: LeafNeed) -> u64 {
         let part = |room: u64, mine: u64, all: u64| {
             let share = u128::from(room) * u128::from(mine) / u128::from(all.max(mine).max(1));
@@ -81,14 +81,14 @@ impl BudgetShares {
         part(self.room_tokens, wish.wants_tokens, self.wants_tokens)
     }
 
-    /// Books a leaf of this wish that was written with so many tokens.
+    /// Subtracts a leaf with these needs that was written with this many tokens.
     pub(crate) fn take(&mut self, wish: LeafNeed, leaf_tokens: u64) {
         self.needs_tokens = self.needs_tokens.saturating_sub(wish.needs_tokens);
         self.wants_tokens = self.wants_tokens.saturating_sub(wish.wants_tokens);
         self.give(leaf_tokens);
     }
 
-    /// What asks has so many tokens of messages, and in the end there will be as many as this.
+    /// Scales the needs of the present messages to the number of tokens expected in the end.
     pub(crate) fn expect(&mut self, there_tokens: u64, in_the_end_tokens: u64) {
         let more = in_the_end_tokens.max(there_tokens);
         let grown = |tokens: u64| {
@@ -100,17 +100,17 @@ impl BudgetShares {
 }
 
 impl NodeBudget {
-    /// Tokens for new nodes beside the existing ones, after those are condensed.
+    /// Returns the tokens for new nodes besides the existing ones, after those are condensed.
     pub(crate) fn for_new(&self, older: &[NodeSize]) -> u64 {
         self.all_tokens.saturating_sub(self.after_condensing(older))
     }
 
-    /// Room for a condensed node.
+    /// Returns the budget of a condensed node.
     pub(crate) fn of_condensed(&self) -> u64 {
         self.condensed_tokens.max(LEAST_NODE_TOKENS)
     }
 
-    /// About what older nodes will have once they fit their share.
+    /// Returns the approximate size of older nodes once they fit their share.
     fn after_condensing(&self, older: &[NodeSize]) -> u64 {
         let mut left = older.to_vec();
         while let Some(step) = self.step(&left, 0, self.older_tokens) {
@@ -124,7 +124,7 @@ impl NodeBudget {
         total(&left)
     }
 
-    /// The next nodes to condense, if all together have too much; the newest `fresh` only when nothing else is left.
+    /// Returns the next nodes to condense, if all together exceed the budget; the newest `fresh` only if there are no others.
     pub(crate) fn next(&self, nodes: &[NodeSize], fresh: usize) -> Option<Range<usize>> {
         self.step(nodes, fresh, self.all_tokens)
     }
@@ -141,7 +141,7 @@ impl NodeBudget {
                 .or_else(|| (nodes.len() >= 2).then(|| 0..nodes.len().min(fan_in)))
         };
         let older_nodes = nodes.get(..older).unwrap_or_default();
-        // A node alone is shortened, once.
+        // A single node is shortened, once.
         let alone = |nodes: &[NodeSize]| match nodes {
             [one] if one.tokens > self.of_condensed() => Some(0..1),
             _ => None,
@@ -150,12 +150,12 @@ impl NodeBudget {
     }
 }
 
-/// The level a node has that is condensed from nodes of these levels.
+/// Returns the level of a node condensed from nodes of these levels.
 pub(crate) fn level_above(levels: impl Iterator<Item = u32>) -> u32 {
     levels.max().map_or(0, |level| (level + 1).min(SummaryNode::TOP_LEVEL))
 }
 
-/// The oldest neighbours of one level, the lowest level first: at least `least` of them, at most `most`.
+/// Returns the oldest adjacent nodes of one level, the lowest level first: at least `least` of them, at most `most`.
 fn group_of(nodes: &[NodeSize], least: usize, most: usize) -> Option<Range<usize>> {
     (0..=SummaryNode::TOP_LEVEL).find_map(|level| {
         let mut from = 0;

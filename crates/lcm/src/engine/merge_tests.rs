@@ -1,4 +1,4 @@
-//! Which nodes are condensed, and that it ends.
+//! Tests of which nodes are condensed, and that condensing ends.
 
 use proptest::prelude::*;
 

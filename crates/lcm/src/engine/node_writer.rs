@@ -1,9 +1,7 @@
-//! Writes the text of a node: by the summariser in detail, then by the summariser tersely, then by rules, which always
-//! work.
+//! Writes the text of a node: by the summariser in detail, then by the summariser tersely, then by rules, which always work.
 //!
-//! A leaf is written from its own messages only, a condensed node from the documents of its children: no call receives
-//! more. The result is masked, checked against the exact facts of its source and cut to its budget, as in the built-in
-//! compressor.
+//! A leaf is written from its own messages only, a condensed node from the documents of its children: a call receives nothing else. The
+//! result is masked, checked against the exact facts of its source and cut to its budget, as in the built-in compressor.
 
 use throughline_compaction::{
     AbortReason, CountTokens, Detail, Earlier, FactReport, Ledger, Maker, Plan, Reach, RuleSummariser,
@@ -13,7 +11,7 @@ use throughline_compaction::{
 use throughline_redact::Redactor;
 use throughline_transcript::{Groups, Message, Role, SharedText, WireFormat, decode_message, text_message};
 
-/// Who is asked, and how answers are measured and masked.
+/// The summariser, and how its answers are measured and masked.
 pub(crate) struct NodeWriter<'a> {
     pub(crate) summariser: &'a dyn Summariser,
     pub(crate) rules: RulesStep,
@@ -22,18 +20,18 @@ pub(crate) struct NodeWriter<'a> {
     pub(crate) count_tokens: CountTokens<'a>,
 }
 
-/// When the rules write a summary in place of a model.
+/// When rules write a summary in place of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RulesStep {
-    /// Whenever it failed.
+    /// After every failure.
     Always,
-    /// When waiting would not help.
+    /// If waiting would not help.
     UnlessItPasses,
-    /// The rules write nothing; the failure is returned.
+    /// Never; the failure is returned.
     Never,
 }
 
-/// The words of a node.
+/// The text of a node.
 #[derive(Debug)]
 pub(crate) struct NodeDraft {
     pub(crate) document: SummaryDocument,
@@ -41,38 +39,38 @@ pub(crate) struct NodeDraft {
     pub(crate) maker: Maker,
     pub(crate) facts: FactReport,
     pub(crate) written_by: Option<WrittenBy>,
-    /// What people should know.
+    /// Messages for the user.
     pub(crate) notes: Vec<String>,
 }
 
-/// Why there are none.
+/// Why there is no text.
 #[derive(Debug)]
 pub(crate) struct WriteFailure {
     pub(crate) reason: AbortReason,
     pub(crate) detail: String,
 }
 
-/// Who wrote what no model did.
+/// The author of a text written without a model.
 pub(crate) const RULES: &str = "rules";
 
-/// Part of a node's room that a summariser may fill; the rest is for facts that the check attaches.
+/// Percentage of a node's budget that a summariser may fill; the rest is for facts added by the check.
 const WRITER_PERCENT: u64 = 92;
-/// A terse second try is asked to fill this much of the room.
+/// The budget of a terse second attempt, as a percentage of the whole.
 const TERSE_PERCENT: u64 = 60;
-/// An answer longer than this share of its room is asked for again, tersely; a shorter one is trimmed.
+/// An answer longer than this percentage of its budget is requested again, tersely; a shorter one is trimmed.
 const TOO_LONG_PERCENT: u64 = 150;
 
-/// A stretch of a conversation.
+/// A range of a conversation.
 pub(crate) struct LeafMessages<'a> {
     pub(crate) messages: &'a [Message],
     pub(crate) sizes: &'a [u64],
-    /// Where it begins.
+    /// Its start.
     pub(crate) first: usize,
-    /// So many of its messages stay in view and are left out.
+    /// Number of its messages that stay in view and are left out.
     pub(crate) head: usize,
 }
 
-/// What a node is written from.
+/// The source of a node.
 pub(crate) struct NodeSource<'a> {
     messages: &'a [Message],
     groups: Groups,
@@ -80,15 +78,14 @@ pub(crate) struct NodeSource<'a> {
     pub(crate) ledger: Ledger,
     plan: Plan,
     reach: Reach,
-    /// What is shown elsewhere and may be left out here.
+    /// Text shown elsewhere, which may be left out here.
     shown_text: &'a str,
-    /// The documents it takes up, where it is no leaf.
+    /// The documents it includes, if it is not a leaf.
     parts: Vec<SummaryDocument>,
 }
 
 impl<'a> NodeSource<'a> {
-    /// The source of a leaf: the messages that it covers. The whole conversation decides which of their exact strings
-    /// matter.
+    /// Returns the source of a leaf: the messages that it covers. The whole conversation decides which of their exact strings matter.
     pub(crate) fn leaf(
         stretch: LeafMessages<'a>,
         shown_text: &'a str,
@@ -129,7 +126,7 @@ impl<'a> NodeSource<'a> {
     }
 }
 
-/// Documents as messages, so that any summariser can read them.
+/// Returns documents as messages, so that any summariser can read them.
 pub(crate) fn quoted(documents: &[SummaryDocument]) -> Vec<Message> {
     let message = |document: &SummaryDocument| {
         let json = text_message(WireFormat::Chat, Role::Assistant, &document.to_markdown());
@@ -148,14 +145,14 @@ impl NodeWriter<'_> {
         self.write(source, budget_tokens).await
     }
 
-    /// How many tokens a leaf would have that is written by rules, with so many allowed.
+    /// Returns the tokens that a leaf written by rules would have, up to a limit.
     pub(crate) async fn wants_tokens(&self, source: &NodeSource<'_>, most_tokens: u64) -> u64 {
         let request = self.request(source, most_tokens, Detail::Detailed);
         let document = RuleSummariser.summarise(request).await.unwrap_or_default();
         (self.count_tokens)(&document.to_markdown())
     }
 
-    /// Writes a node that takes up others; `quoted` are their documents as messages.
+    /// Writes a node that includes others; `quoted` are their documents as messages.
     pub(crate) async fn condensed(
         &self,
         documents: Vec<SummaryDocument>,
@@ -176,7 +173,7 @@ impl NodeWriter<'_> {
         let detailed = self.by_model(source, budget_tokens, Detail::Detailed).await;
         let error = match detailed {
             Ok(written) => return Ok(written),
-            // Only what came out wrong may come out better when it is asked for otherwise.
+            // Only an unusable answer may be better after a different request.
             Err(SummariseError::Unusable(_)) => {
                 match self.by_model(source, budget_tokens, Detail::Terse).await {
                     Ok(written) => return Ok(written),
@@ -278,7 +275,7 @@ impl NodeWriter<'_> {
         };
         let facts = match source.parts.is_empty() {
             true => self.checked(&mut document, &request, Maker::Rules, budget_tokens),
-            // What is merged was checked when it was written.
+            // The merged documents were checked when they were written.
             false => {
                 fit(&mut document, budget_tokens, self.count_tokens);
                 FactReport::default()
@@ -289,9 +286,8 @@ impl NodeWriter<'_> {
         NodeDraft { document, author: RULES.to_owned(), maker: Maker::Rules, facts, written_by: None, notes }
     }
 
-    /// The documents of a node that takes up others as one, by rules: they are earlier notes of a conversation that said
-    /// nothing since. So what is open, decided and forbidden stands where notes have it, and of what happened every request
-    /// keeps its conclusions, however many there are.
+    /// Merges the documents of a node by rules, as earlier notes of a conversation without later messages. Open points, decisions and
+    /// constraints remain where notes have them, and of the history every request keeps its conclusions, however many there are.
     async fn merged(&self, source: &NodeSource<'_>, budget_tokens: u64) -> SummaryDocument {
         let all = SummaryDocument::merge(source.parts.clone(), u64::MAX, self.count_tokens);
         let nothing_new = NodeSource::of(&[], Vec::new(), source.reach, "", self.redactor);
@@ -300,7 +296,7 @@ impl NodeWriter<'_> {
         RuleSummariser.summarise(request).await.unwrap_or_default()
     }
 
-    /// Trims, checks and brings a document within its room.
+    /// Trims, checks and shortens a document to its budget.
     fn checked(
         &self,
         document: &mut SummaryDocument,
@@ -317,7 +313,7 @@ impl NodeWriter<'_> {
     }
 }
 
-/// Rules of the person's in what is taken up stay word for word, whatever a model made of them.
+/// Copies the user's rules from the included documents unchanged, whatever the model made of them.
 fn carry_rules(document: &mut SummaryDocument, parts: &[SummaryDocument]) {
     let single_spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let told = single_spaced(&document.to_markdown());
@@ -350,7 +346,7 @@ pub(crate) fn fit(document: &mut SummaryDocument, budget_tokens: u64, count_toke
             let mut dropped = 0;
             let mut saved = 0;
             while saved < over && dropped < entries.len() {
-                // Its bullet counts too; what is guessed too high is dropped in the next round.
+                // Its bullet counts too; an overestimate is corrected in the next round.
                 saved += entries.get(dropped).map_or(0, |entry| (count_tokens)(&entry.text)) + 3;
                 dropped += 1;
             }

@@ -1,4 +1,4 @@
-//! What stays within its room, and what is carried on.
+//! Tests of budgets, and of carried rules.
 
 use super::*;
 

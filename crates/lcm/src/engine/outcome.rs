@@ -5,13 +5,13 @@ use throughline_store::{StoreError, SummaryId};
 
 use crate::engine::node_writer::{NodeDraft, WriteFailure};
 
-/// Why a compaction did not come to a view.
+/// Why a compaction made no view.
 pub(crate) enum CompactionStop {
     /// There is nothing to compact.
     Nothing(NoOpReason),
-    /// No words for a node.
+    /// The text of a node could not be written.
     Writing(WriteFailure),
-    /// The record did not answer.
+    /// The record failed.
     Store(StoreError),
 }
 
@@ -27,7 +27,7 @@ impl From<WriteFailure> for CompactionStop {
     }
 }
 
-/// What came of it.
+/// The resulting view.
 pub(crate) struct LcmView {
     pub(crate) items: Vec<ViewItem>,
     pub(crate) plan: Plan,

@@ -1,4 +1,4 @@
-//! What a view shows of nodes.
+//! Tests of how a view shows nodes.
 
 use throughline_compaction::find_summary;
 use throughline_store::{MessageRun, SessionId, SummaryId, SummaryNode};

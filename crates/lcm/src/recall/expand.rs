@@ -5,7 +5,7 @@ use throughline_store::{MessageRun, Millis, NodeHead, SessionId, StoredMessage, 
 
 use crate::recall::{RecallError, RecallReader, RecallResult, readable, text_tokens, unknown_node};
 
-/// How far down to go.
+/// How far to expand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expansion {
     /// One step: the children of a condensed node, or the messages of a leaf.
@@ -15,90 +15,90 @@ pub enum Expansion {
     Messages,
 }
 
-/// An expansion that is asked for.
+/// A request for an expansion.
 #[derive(Clone, Debug, Default)]
 pub struct ExpandQuery {
     /// The node to expand,
     pub node: Option<SummaryId>,
     /// or the message to show.
     pub message: Option<u64>,
-    /// How far down.
+    /// How far to expand.
     pub expansion: Expansion,
-    /// Begin with the message of this number, or with what covers it.
+    /// Start with the message of this number, or with the node that covers it.
     pub from: Option<u64>,
-    /// Of a long message, show the part that contains this text.
+    /// Of a long message, show the part with this text.
     pub around: Option<String>,
     /// Show a long message from this character on.
     pub offset: Option<usize>,
-    /// At most so many tokens; within the limit that is set.
+    /// The maximum tokens, within the configured limit.
     pub tokens: Option<u64>,
 }
 
-/// What an expansion shows.
+/// The result of an expansion.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ExpandResult {
-    /// The node that was expanded.
+    /// The expanded node.
     pub node: Option<NodeHead>,
-    /// In order.
+    /// The items, in order.
     pub items: Vec<ExpandedItem>,
-    /// Where the next page begins: ask again with `from` set to this.
+    /// The start of the next page: repeat the request with `from` set to this.
     pub next_from: Option<u64>,
-    /// Where the rest of the last message begins: ask for it with this offset.
+    /// The start of the rest of the last message: repeat the request with this offset.
     pub next_offset: Option<usize>,
-    /// About how many tokens these are.
+    /// The approximate tokens of the items.
     pub tokens: u64,
-    /// The limit that was kept, where more was asked for.
+    /// The limit, if more was requested.
     pub capped_at: Option<u64>,
 }
 
-/// One thing that is shown.
+/// An item of an expansion.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ExpandedItem {
     /// A node.
     Node {
-        /// What it is.
+        /// Its properties.
         #[serde(flatten)]
         head: Box<NodeHead>,
-        /// Its words.
+        /// Its text.
         document: String,
     },
     /// A message.
     Message {
-        /// Its place in the conversation.
+        /// Its position in the conversation.
         message: u64,
-        /// The session it was said in.
+        /// The session it was appended to.
         session: SessionId,
-        /// Who speaks.
+        /// The author.
         role: &'static str,
         /// When the message was recorded.
         at_ms: Millis,
-        /// Its text, or the part of it that fits.
+        /// Its text, or the part that fits.
         text: String,
-        /// Characters that stand before that part.
+        /// Number of characters before that part.
         before_chars: usize,
-        /// Characters that stand after it.
+        /// Number of characters after it.
         after_chars: usize,
     },
 }
 
-/// Messages read at once on the way.
+/// Number of messages read at once.
 const READ_AT_ONCE: u64 = 16;
 /// The smallest page, even if fewer tokens were requested.
 const LEAST_TOKENS: u64 = 200;
-/// What is shown around a message or node costs about so much.
+/// The approximate tokens around a message or node.
 const AROUND_TOKENS: u64 = 24;
-/// A token has at least this many characters in texts written by agents.
+/// The minimum characters per token in texts written by agents.
 const CHARS_A_TOKEN: usize = 3;
 
-/// A page that is being filled.
+/// A page under construction.
 struct ExpandPage {
     left: u64,
     expanded: ExpandResult,
 }
 
 impl ExpandPage {
-    /// Adds something unless the page is full; the first thing always goes on it.
+    /// Adds an item unless the page is full; the first item is always added.
     fn add(&mut self, tokens: u64, item: impl FnOnce() -> ExpandedItem) -> bool {
         let cost = tokens.saturating_add(AROUND_TOKENS);
         if cost > self.left && !self.expanded.items.is_empty() {
@@ -138,7 +138,7 @@ impl RecallReader<'_> {
     fn expand_node(&self, id: SummaryId, ask: &ExpandQuery, page: &mut ExpandPage) -> RecallResult<()> {
         let head = self.head(id)?;
         page.expanded.node = Some(head.clone());
-        // What a view shows is made of nodes too.
+        // A view's summary has nodes too.
         let top = match head.node.children.is_empty() {
             true => self.store.summary(self.owner, id).map_err(unknown_node)?.top_nodes(),
             false => Vec::new(),
@@ -191,7 +191,7 @@ impl RecallReader<'_> {
     }
 }
 
-/// Adds a message, of a long one the part that was requested or that fits. Returns whether there was room for it.
+/// Adds a message, of a long one the part that was requested or that fits. Returns whether it fit.
 fn add_message(stored: &StoredMessage, ask: &ExpandQuery, page: &mut ExpandPage) -> bool {
     let text = stored.decode().map(|message| readable(&message)).unwrap_or_default();
     let is_first = page.expanded.items.is_empty();
@@ -227,7 +227,7 @@ fn add_message(stored: &StoredMessage, ask: &ExpandQuery, page: &mut ExpandPage)
     })
 }
 
-/// The character at which a page with a passage begins: a little text before the passage, and more after it.
+/// Returns the character at which a page with a passage starts: a little text before the passage, and more after it.
 fn found_at(text: &str, around: Option<&str>, room_tokens: u64) -> Option<usize> {
     let around = around.map(str::trim).filter(|around| !around.is_empty())?;
     let at = text.find(around).or_else(|| {
@@ -239,7 +239,7 @@ fn found_at(text: &str, around: Option<&str>, room_tokens: u64) -> Option<usize>
     Some(before.saturating_sub(lead))
 }
 
-/// As many characters from a place on as fit.
+/// Returns as many characters from a position on as fit.
 fn within(text: &str, start: usize, room_tokens: u64) -> String {
     let room = usize::try_from(room_tokens).unwrap_or(usize::MAX);
     let mut chars = room.saturating_mul(CHARS_A_TOKEN + 1);
@@ -249,7 +249,7 @@ fn within(text: &str, start: usize, room_tokens: u64) -> String {
         if tokens <= room_tokens || chars <= 1 {
             return piece;
         }
-        // Dense text has more tokens for its length: as much less as it is too much.
+        // Dense text has more tokens for its length: reduce by the excess.
         let share = usize::try_from(room_tokens.saturating_mul(90) / tokens.max(1)).unwrap_or(50);
         chars = (chars.saturating_mul(share.clamp(10, 90)) / 100).max(1);
     }

@@ -1,4 +1,4 @@
-//! Parts of long messages.
+//! Tests of parts of long messages.
 
 use super::*;
 

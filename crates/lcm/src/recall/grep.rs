@@ -17,10 +17,10 @@ use crate::recall::names::is_sentence;
 use crate::recall::tools::RecallToolset;
 use crate::recall::{RecallError, RecallReader, RecallResult, readable, unknown_node};
 
-/// How a search is meant.
+/// The kind of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GrepPattern {
-    /// Words, or one string as it stands.
+    /// Words, or one literal string.
     #[default]
     Words,
     /// A regular expression.
@@ -30,53 +30,53 @@ pub enum GrepPattern {
 /// A search.
 #[derive(Clone, Debug, Default)]
 pub struct GrepQuery {
-    /// What is looked for.
+    /// The text to search.
     pub text: String,
-    /// How it is meant.
+    /// The kind of search.
     pub pattern: GrepPattern,
-    /// Only in messages before this one.
+    /// Only messages before this one.
     pub before: Option<u64>,
-    /// At most so many hits; within the limit that is set.
+    /// The maximum number of hits, within the configured limit.
     pub limit: Option<usize>,
 }
 
-/// A message that fits.
+/// A matching message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GrepHit {
-    /// Its place in the conversation.
+    /// Its position in the conversation.
     pub message: u64,
-    /// The session it was said in.
+    /// The session it was appended to.
     pub session: SessionId,
-    /// Who speaks.
+    /// The author.
     pub role: String,
     /// When the message was recorded.
     pub at_ms: Millis,
-    /// The nodes that cover it, from the one in view down to its leaf; none while it is in view itself.
+    /// The nodes that cover it, from the one in view down to its leaf; empty if it is in view itself.
     pub nodes: Vec<SummaryId>,
     /// Whether the view shows it.
     pub in_view: bool,
     /// The passage.
     pub passage: String,
-    /// What of the passage was looked for: with it an expansion shows this very place.
+    /// The matched text: with it an expansion shows this place.
     pub found: String,
 }
 
-/// A passage of a node: what was written about messages, not what was said in them.
+/// A passage of a node: text about messages, not from them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeHit {
     /// The node.
     pub node: SummaryId,
-    /// The messages it covers lie between these places.
+    /// The position of the first message it covers.
     pub first_seq: u64,
-    /// The place after the last.
+    /// The position after the last.
     pub end_seq: u64,
     /// The passage.
     pub passage: String,
-    /// How many of the words of the question it contains, and how many there are.
+    /// The number of words of the question it contains, and the number of all.
     pub matched: (usize, usize),
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GrepAnswer {
     /// The hits.
@@ -85,31 +85,31 @@ pub struct GrepAnswer {
     pub nodes: Vec<NodeHit>,
     /// Exact names of the conversation that its view no longer has, for a question of several words.
     pub names: Option<String>,
-    /// Not everything was looked at: only messages from this one on.
+    /// Set if not everything was searched: only messages from this one on.
     pub looked_back_to: Option<u64>,
-    /// More fits than is shown.
+    /// Whether there are more matches.
     pub more: bool,
 }
 
-/// A compiled pattern may have so many bytes.
+/// The maximum size of a compiled pattern in bytes.
 const PATTERN_BYTES: usize = 1 << 20;
-/// Characters of a pattern.
+/// The maximum length of a pattern in characters.
 const PATTERN_CHARS: usize = 1_000;
-/// Messages the index proposes for a pattern.
+/// The maximum number of messages proposed by the index for a pattern.
 const PROPOSED: usize = 400;
-/// Bytes of messages a pattern without a string is held against.
+/// The maximum bytes of messages against which a pattern without a literal is matched.
 const SCANNED_BYTES: usize = 4 << 20;
-/// Messages read at once on the way.
+/// Number of messages read at once.
 const SCANNED_AT_ONCE: u64 = 64;
-/// Passages of nodes that one search shows.
+/// The maximum number of node passages per search.
 const NODE_HITS: usize = 3;
-/// Nodes that are read for them: those in view, then what these took up.
+/// The maximum number of nodes read for them: those in view, then their children.
 const MAX_NODES_READ: usize = 256;
-/// Extra hits that are fetched because some may be lookups, which are left out.
+/// Extra hits that are requested because some may be lookups, which are left out.
 const MOST_LOOKUPS: usize = 64;
-/// Characters before and after a hit.
+/// Characters shown before and after a hit.
 const PASSAGE_CHARS: usize = 140;
-/// Shorter strings are too unspecific to search for.
+/// The minimum length of a literal to search.
 const LEAST_LITERAL_CHARS: usize = 3;
 
 impl RecallReader<'_> {
@@ -155,10 +155,10 @@ impl RecallReader<'_> {
 
     fn by_words(&self, session: &SessionId, ask: &GrepQuery, limit: usize) -> RecallResult<GrepAnswer> {
         let text = ask.text.trim();
-        // One more than is shown, to know whether there is more; and enough to leave out what lies after `before`.
+        // One more than is shown, to detect whether there are more; and enough to leave out those after `before`.
         let wanted = if ask.before.is_some() { PROPOSED } else { limit + 1 };
         let is_before = |hit: &Hit| ask.before.is_none_or(|before| hit.seq < before);
-        // A single string is meant as it stands.
+        // A single string is searched literally.
         if !text.contains(char::is_whitespace) {
             let (mut hits, mut cut) = self.search(session, text, SearchMode::Substring, wanted)?;
             let mut ranked = self.as_written(text, hits.iter().filter(|hit| is_before(hit)).take(wanted))?;
@@ -179,7 +179,7 @@ impl RecallReader<'_> {
         Ok(GrepAnswer { hits: hits.into_iter().map(from_index).collect(), more, ..GrepAnswer::default() })
     }
 
-    /// Hits of one string, those first that have it exactly as it was asked for: the index does not tell `Id` from `ID`.
+    /// Returns hits of one string, those with its exact spelling first: the index does not distinguish `Id` from `ID`.
     fn as_written<'h>(
         &self,
         text: &str,
@@ -226,7 +226,7 @@ impl RecallReader<'_> {
         Ok(GrepAnswer { hits, more, ..GrepAnswer::default() })
     }
 
-    /// Holds a pattern against messages, newest first, as far as the bound reaches.
+    /// Matches a pattern against messages, newest first, up to the limit.
     fn scan(
         &self,
         session: &SessionId,
@@ -274,7 +274,7 @@ impl RecallReader<'_> {
         Ok(GrepAnswer { hits, more, ..GrepAnswer::default() })
     }
 
-    /// Passages of nodes that hold several words of a question.
+    /// Returns passages of nodes with several words of a question.
     fn node_passages(&self, session: &SessionId, question: &str) -> RecallResult<Vec<NodeHit>> {
         if !question.trim().contains(char::is_whitespace) {
             return Ok(Vec::new());
@@ -335,7 +335,7 @@ impl RecallReader<'_> {
         Ok(())
     }
 
-    /// The nodes that cover a message, from the top down.
+    /// Returns the nodes that cover a message, from the top down.
     pub(crate) fn path_to(
         &self,
         top: &[NodeHead],
@@ -356,7 +356,7 @@ impl RecallReader<'_> {
                     known.extend(heads.pop().map(|head| (child.id, head)));
                 }
                 let below = known.get(&child.id).filter(|head| head.covers(session, seq));
-                // Whatever a damaged record says, nothing is visited twice.
+                // Nothing is visited twice, even in a damaged record.
                 if let Some(below) = below.filter(|below| !path.contains(&below.id)) {
                     next = Some(below.clone());
                     break;
@@ -384,15 +384,15 @@ fn from_index(hit: Hit) -> GrepHit {
 /// How a string occurs in a text, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Spelling {
-    /// As it was asked for, not part of a longer word.
+    /// With the exact spelling, not inside a longer word.
     OwnWord,
-    /// As it was asked for.
+    /// With the exact spelling.
     Within,
-    /// In capitals where small letters were asked for, or the like.
+    /// With different case.
     Otherwise,
 }
 
-/// How a string stands in a text at its best, and where.
+/// Returns the best occurrence of a string in a text, and its position.
 fn spelled(text: &str, wanted: &str) -> (Spelling, usize) {
     let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let stands_alone = |at: &usize| {
@@ -408,7 +408,7 @@ fn spelled(text: &str, wanted: &str) -> (Spelling, usize) {
     }
 }
 
-/// The passage around a hit, on one line, and the hit itself.
+/// Returns the passage around a hit, on one line, and the hit itself.
 fn passage(text: &str, start: usize, end: usize) -> (String, String) {
     let before = text.get(..start).unwrap_or_default();
     let from = before.char_indices().rev().nth(PASSAGE_CHARS - 1).map_or(0, |(at, _)| at);
@@ -427,12 +427,12 @@ fn compiled(pattern: &str) -> RecallResult<Regex> {
     let built = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).build();
     built.map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => bad("it is too large once it is worked out".to_owned()),
-        // The last line says what is wrong; those before draw a picture of where.
+        // The last line has the message; those before show the position.
         other => bad(other.to_string().lines().last().unwrap_or_default().trim().to_owned()),
     })
 }
 
-/// The longest string that stands in everything a pattern fits.
+/// Returns the longest literal in every match of a pattern.
 fn longest_literal(pattern: &str) -> Option<String> {
     let hir = regex_syntax::Parser::new().parse(pattern).ok()?;
     let mut longest = String::new();
@@ -443,7 +443,7 @@ fn longest_literal(pattern: &str) -> Option<String> {
 fn required(hir: &Hir, longest: &mut String) {
     match hir.kind() {
         HirKind::Literal(literal) => {
-            // A line may be broken otherwise where it was indexed.
+            // Line breaks may differ in the indexed text.
             let text = std::str::from_utf8(&literal.0).unwrap_or_default();
             for piece in text.split(char::is_control) {
                 if piece.trim().len() > longest.len() {

@@ -1,4 +1,4 @@
-//! Which strings patterns are looked for by, and what of a hit is shown.
+//! Tests of the literals searched for patterns, and of the passages of hits.
 
 use super::*;
 

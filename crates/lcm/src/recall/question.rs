@@ -13,53 +13,53 @@ use crate::recall::{RecallError, RecallReader, RecallResult, readable, text_toke
 
 const INSTRUCTIONS: &str = include_str!("../prompts/question.md");
 
-/// A question about what was compacted.
+/// A question about compacted messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecallQuestion {
     /// The question, as the model wrote it.
     pub text: String,
-    /// Only messages these cover.
+    /// Only messages that these nodes cover.
     pub nodes: Vec<SummaryId>,
     /// Messages that are read in any case.
     pub messages: Vec<u64>,
 }
 
-/// An answer and what it rests on.
+/// An answer with its sources.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct RecallAnswer {
     /// The answer for the model.
     pub answer: String,
-    /// Messages it names as its sources.
+    /// The messages it names as its sources.
     pub used: Vec<u64>,
-    /// Messages it was given.
+    /// The messages it was given.
     pub read: Vec<u64>,
     /// The model that gave it.
     pub author: String,
 }
 
-/// Words of a question that are looked for.
+/// The maximum number of words searched.
 const MOST_WORDS: usize = 8;
-/// Shorter words stand everywhere.
+/// Shorter words are too frequent.
 const LEAST_WORD_CHARS: usize = 4;
-/// Passages that are read for the question as a whole.
+/// Number of passages read for the whole question.
 const RANKED: usize = 10;
-/// Messages that the index proposes for each.
+/// Number of messages proposed by the index for each word.
 const PROPOSED: usize = 40;
-/// A single message may have this share of the room.
+/// The maximum percentage of the budget for a single message.
 const ONE_MESSAGE_PERCENT: u64 = 25;
 /// The mark before a quoted message.
 const MARK: &str = "----";
 
-/// Originals that were chosen for a question.
+/// The originals chosen for a question.
 pub(crate) struct Originals {
-    /// Quoted, each with its number.
+    /// The quoted text, each message with its number.
     pub(crate) text: String,
     /// Their numbers, in order.
     pub(crate) read: Vec<u64>,
 }
 
 impl RecallReader<'_> {
-    /// Chooses the messages a question is answered from: those named, then those that hold most of its words.
+    /// Chooses the messages from which a question is answered: those named, then those with most of its words.
     pub(crate) fn originals(
         &self,
         session: &SessionId,
@@ -84,7 +84,7 @@ impl RecallReader<'_> {
             limit,
             ..SearchQuery::default()
         };
-        // The passages that answer the question as a whole come first, in their order.
+        // The passages that match the whole question come first, in order.
         let ranked = self.store.search(self.owner, &query(&ask.text, RANKED))?.hits;
         chosen.extend(ranked.into_iter().filter(admitted).map(|hit| (hit.session, hit.seq)));
         for word in words_of(&ask.text) {
@@ -99,7 +99,7 @@ impl RecallReader<'_> {
         ranked.sort_by(|a, b| b.2.cmp(&a.2).then(b.0.cmp(&a.0)));
         chosen.extend(ranked.into_iter().map(|(seq, session, _)| (session, seq)));
         if !heads.is_empty() {
-            // What no word points at is read from the beginning on, as far as the room reaches.
+            // Other messages are read from the beginning on, as far as they fit.
             for run in heads.iter().flat_map(|head| &head.sources) {
                 chosen.extend((run.first_seq..run.end_seq).map(|seq| (run.session.clone(), seq)));
             }
@@ -131,14 +131,14 @@ impl RecallReader<'_> {
         Ok(Originals { text: quoted.into_values().collect::<Vec<_>>().join("\n"), read })
     }
 
-    /// The prompt of a question over originals, and how to answer it.
+    /// Returns the prompt of a question over originals, and the instructions.
     fn prompt(ask: &RecallQuestion, originals: &Originals) -> (String, String) {
         let text = format!("{}\n\n{MARK} question\n{}", originals.text, ask.text.trim());
         (INSTRUCTIONS.trim_end().to_owned(), text)
     }
 }
 
-/// Answers a question from originals; the record is asked before this, on a thread that may wait.
+/// Answers a question from originals; the record was read before, on a thread that may block.
 pub(crate) async fn answer(
     session: &SessionId,
     ask: &RecallQuestion,
@@ -147,7 +147,7 @@ pub(crate) async fn answer(
     summarisers: &dyn SummariserSource,
 ) -> RecallResult<RecallAnswer> {
     if originals.read.is_empty() {
-        return Err(RecallError::NotAnswered("no message holds a word of it".to_owned()));
+        return Err(RecallError::NotAnswered("no message contains any of its words".to_owned()));
     }
     let (instructions, text) = RecallReader::prompt(ask, originals);
     let question = ModelQuestion {
@@ -163,7 +163,7 @@ pub(crate) async fn answer(
     Ok(RecallAnswer { answer: given.text, used, read: originals.read.clone(), author: given.author })
 }
 
-/// The numbers in brackets that name quoted messages.
+/// Returns the numbers in brackets that name quoted messages.
 fn named_messages(text: &str, read: &[u64]) -> Vec<u64> {
     let mut used: Vec<u64> = text
         .split('[')
@@ -186,7 +186,7 @@ fn words_of(text: &str) -> Vec<String> {
             words.push(word);
         }
     }
-    // Longer words tell more.
+    // Longer words are more significant.
     words.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
     words.truncate(MOST_WORDS);
     words
@@ -199,7 +199,7 @@ fn quoted_message(stored: &StoredMessage, redactor: Option<&Redactor>, room_toke
     let count = masked.chars().count();
     let shown: String = match count > most {
         false => masked,
-        // The beginning and the end say most.
+        // The beginning and the end are the most informative.
         true => {
             let half = most / 2;
             let head: String = masked.chars().take(half).collect();
@@ -207,7 +207,7 @@ fn quoted_message(stored: &StoredMessage, redactor: Option<&Redactor>, room_toke
             format!("{head}\n[{} characters left out]\n{tail}", count - 2 * half)
         }
     };
-    // A line of the text that looks like a mark of ours is moved in, so that it cannot pass for one.
+    // A line of the text that looks like our mark is indented, so that it is not mistaken for one.
     let quoted = shown.replace(&format!("\n{MARK}"), &format!("\n {MARK}"));
     format!("{MARK} message {} ({})\n{quoted}", stored.seq, stored.role.name())
 }

@@ -1,4 +1,4 @@
-//! What of a question is looked for, and what of an answer is believed.
+//! Tests of the words searched for a question, and of the accepted sources of an answer.
 
 use super::*;
 

@@ -20,11 +20,11 @@ use crate::recall::RecallReader;
 use crate::recall::names::is_sentence;
 use crate::recall::tools::RecallToolset;
 
-/// The most one call may request, and what it returns by default. Every answer is cut at
-/// [`RecordTools::MAX_ANSWER_BYTES`] besides, so these only keep the work of one call small.
+/// The maximum and default amounts of one call. Every answer is also cut at [`RecordTools::MAX_ANSWER_BYTES`], so these only limit the work
+/// of one call.
 const MAX_HITS: usize = 50;
 const DEFAULT_HITS: usize = 10;
-/// Hits in messages that only look something up are dropped. So many more are requested, that enough remain.
+/// Hits in lookups are dropped. This many more are requested so that enough remain.
 const MAX_LOOKUPS: usize = 64;
 const MAX_SESSIONS: usize = 100;
 const DEFAULT_SESSIONS: usize = 20;
@@ -38,7 +38,7 @@ const DEFAULT_LINES: u64 = 200;
 pub enum RecordToolError {
     /// There is no tool of this name.
     UnknownTool,
-    /// What is wrong with the call, in words for the model.
+    /// The problem with the call, in words for the model.
     Refused(String),
 }
 
@@ -98,19 +98,19 @@ impl<'a> RecordTools<'a> {
     pub const SESSION: &'static str =
         "A conversation: its id as other tools show it, the beginning of one, a title, or `last`.";
 
-    /// Tools for one owner of a record.
+    /// Creates the tools for one owner of a record.
     #[must_use]
     pub fn new(store: &'a dyn Store, owner: &'a Owner) -> Self {
         Self { store, owner, max_bytes: Self::MAX_ANSWER_BYTES }
     }
 
-    /// The same with answers of at most `max_bytes` bytes.
+    /// Returns the tools with answers of at most `max_bytes` bytes.
     #[must_use]
     pub fn within(self, max_bytes: usize) -> Self {
         Self { max_bytes: max_bytes.min(Self::MAX_ANSWER_BYTES), ..self }
     }
 
-    /// The names, descriptions and JSON Schemas of the tools. They are always the same bytes.
+    /// Returns the names, descriptions and JSON Schemas of the tools, which are always the same bytes.
     #[must_use]
     pub fn schemas() -> Vec<ToolSchema> {
         let session = Self::SESSION;
@@ -188,7 +188,7 @@ impl<'a> RecordTools<'a> {
         }
     }
 
-    /// The newest session of the conversation that `reference` names: an id, the beginning of one, a title, or `last`.
+    /// Returns the newest session of the conversation that `reference` names: an id, the beginning of one, a title, or `last`.
     pub fn tip(&self, reference: &str) -> Result<Session, RecordToolError> {
         let session = self.store.resolve(self.owner, reference)?;
         Ok(self.store.chain(self.owner, &session.id)?.pop().unwrap_or(session))
@@ -249,8 +249,8 @@ impl<'a> RecordTools<'a> {
         Ok(self.cut(lines.collect::<Vec<_>>().join("\n")))
     }
 
-    /// `count` messages from number `first` on, as they were recorded. The first one starts at byte `from_char`. `session`
-    /// is the newest of its conversation.
+    /// Returns `count` messages from number `first` on, as recorded. The first one starts at byte `from_char`. `session` is the newest of
+    /// its conversation.
     pub fn messages(&self, session: &SessionId, first: u64, count: u64, from_char: usize) -> ToolResult {
         let all = self.store.transcript(self.owner, session)?;
         let wanted = first..first.saturating_add(count.clamp(1, MAX_MESSAGES));
@@ -273,7 +273,7 @@ impl<'a> RecordTools<'a> {
         Ok(out)
     }
 
-    /// A range of the artifact of this conversation whose name begins with `name`.
+    /// Returns a range of the artifact of this conversation whose name starts with `name`.
     pub fn artifact(&self, session: &SessionId, name: &str, range: ArtifactRange) -> ToolResult {
         let all = self.store.artifacts(self.owner, session)?;
         let fitting: Vec<_> = all.iter().filter(|one| one.id.as_str().starts_with(name)).collect();
@@ -294,7 +294,7 @@ impl<'a> RecordTools<'a> {
         Ok(self.cut(text))
     }
 
-    /// The text, cut at a character where it is longer than an answer may be.
+    /// Returns the text, cut between characters if it is longer than an answer may be.
     fn cut(&self, mut text: String) -> String {
         if text.len() > self.max_bytes {
             text.truncate(text.floor_char_boundary(self.max_bytes));
@@ -304,7 +304,7 @@ impl<'a> RecordTools<'a> {
     }
 }
 
-/// What a hit is found in.
+/// The scope of a search.
 #[derive(Clone, Copy)]
 enum HitPlace {
     /// All conversations: the hit names its session.
@@ -338,7 +338,7 @@ fn hit_line(hit: &Hit, place: HitPlace) -> String {
     format!("{session}{source} ({}{matched}): {before}{}{after}", hit.role, hit.snippet.text)
 }
 
-/// A message from a byte on, as far as there is room.
+/// Returns a message from a byte on, as far as it fits.
 fn piece(message: &StoredMessage, from_char: usize, room: usize) -> String {
     let json = message.json.as_str();
     let start = json.floor_char_boundary(from_char);

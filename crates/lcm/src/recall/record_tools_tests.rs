@@ -1,4 +1,4 @@
-//! Recall, asked rightly and wrongly.
+//! Tests of recall with valid and invalid calls.
 
 use serde_json::{Value, json};
 use throughline_store::{NewMessage, NewSession, Origin, Owner, SessionId, SqliteStore, Store as _};

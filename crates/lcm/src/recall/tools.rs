@@ -1,6 +1,6 @@
 //! The tools for models: their schemas, lenient parsing of their arguments, and their answers as text.
 //!
-//! Every call returns what was found or what is wrong with the arguments; no call fails.
+//! Every call returns its result or the problem with the arguments; no call fails.
 
 use std::sync::Arc;
 
@@ -17,17 +17,16 @@ use crate::recall::grep::{GrepAnswer, GrepPattern, GrepQuery};
 use crate::recall::question::{RecallAnswer, RecallQuestion, answer};
 use crate::recall::{NodeDescription, RecallError, RecallReader};
 
-/// Finds words and patterns.
+/// Searches for words and patterns.
 const GREP: &str = "lcm_grep";
-/// Says what a node is.
+/// Describes a node.
 const DESCRIBE: &str = "lcm_describe";
-/// Opens a node or a message.
+/// Expands a node or a message.
 const EXPAND: &str = "lcm_expand";
-/// Answers a question; of use where a model can be asked.
+/// Answers a question, if a model is available.
 const QUESTION: &str = "lcm_expand_query";
 
-/// Tools that search the record, ours and those of other programs. An agent that gets them from an MCP server puts the
-/// name of the server before them.
+/// Tools that search the record, ours and those of other programs. Agents prefix those of an MCP server with its name.
 const LOOKUPS: [&str; 8] = [
     GREP,
     DESCRIBE,
@@ -38,7 +37,7 @@ const LOOKUPS: [&str; 8] = [
     "recall_messages",
     "recall_artifact",
 ];
-/// The same in the terminal agent.
+/// The tool of the terminal agent.
 const OWN_LOOKUP: &str = "recall";
 
 impl RecallToolset {
@@ -47,8 +46,8 @@ impl RecallToolset {
     /// The name of the tool that answers a question, which needs a model.
     pub const QUESTION: &str = QUESTION;
 
-    /// Whether a message with calls or results of these tools only looks something up. A search does not show it: what
-    /// was asked before is no answer.
+    /// Whether a message with calls or results of these tools is only a lookup. Searches leave it out, because an earlier query is not an
+    /// answer.
     #[must_use]
     pub fn is_lookup(tools: &[String]) -> bool {
         let looks = |tool: &String| tool == OWN_LOOKUP || LOOKUPS.iter().any(|lookup| tool.ends_with(lookup));
@@ -67,10 +66,10 @@ pub struct RecallToolset {
 
 /// Attempts to make a page that fits: each is smaller by the excess of the last one.
 const MOST_PAGE_TRIES: usize = 6;
-/// Where an answer was cut that has no pages.
+/// The note on an answer that was cut and has no pages.
 const CUT: &str = "\n[cut: this is longer than one answer may be; lcm_grep finds words in it, lcm_expand reads messages in pages]";
 
-/// A call as it was read.
+/// A parsed call.
 #[derive(Clone)]
 enum ToolInput {
     Grep(GrepQuery),
@@ -80,10 +79,10 @@ enum ToolInput {
 }
 
 impl ToolInput {
-    /// Asks for less, where that is possible: whether it is.
+    /// Reduces the request, if possible; returns whether it was.
     fn shrink(&mut self, max_chars: usize, chars: usize, limits: &RecallLimits) -> bool {
         let (wanted, was) = (max_chars as u64, chars.max(1) as u64);
-        // A little less than the share, since what stands around a text stays as long as it is.
+        // Slightly less than the share, since the text around stays the same.
         let less = |amount: u64| amount.saturating_mul(wanted).saturating_mul(9) / was / 10;
         match self {
             Self::Expand(expand) => {
@@ -102,7 +101,7 @@ impl ToolInput {
     }
 }
 
-/// At most so many characters, with a word about it.
+/// Cuts a text to this many characters, with a note.
 fn cut_to(text: String, max_chars: usize) -> String {
     if text.chars().count() <= max_chars {
         return text;
@@ -114,7 +113,7 @@ fn cut_to(text: String, max_chars: usize) -> String {
 }
 
 impl RecallToolset {
-    /// The tools for the record of one owner. `summarisers` answer questions; `redactor` masks their input.
+    /// Creates the tools for the record of one owner. `summarisers` answer questions; `redactor` masks their input.
     #[must_use]
     pub fn new(
         store: Arc<dyn Store>,
@@ -215,7 +214,7 @@ impl RecallToolset {
         })
     }
 
-    /// Limits an answer to so many characters. Pages become smaller; other answers are cut, and say so.
+    /// Limits an answer to this many characters. Pages become smaller; other answers are cut with a note.
     async fn answer_within(
         &self,
         session: &SessionId,
@@ -346,7 +345,7 @@ fn node_id(text: &str) -> Result<SummaryId, String> {
         .map_err(|error: throughline_store::StoreError| error.to_string())
 }
 
-/// Arguments that were given.
+/// The arguments of a call.
 struct ToolArguments<'a>(&'a Map<String, Value>);
 
 impl ToolArguments<'_> {
@@ -359,7 +358,7 @@ impl ToolArguments<'_> {
         }
     }
 
-    /// A number; models write them as texts too.
+    /// Returns a number, which models may also write as text.
     fn number(&self, key: &str) -> Result<Option<u64>, String> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),

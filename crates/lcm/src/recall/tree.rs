@@ -10,24 +10,24 @@ use crate::recall::{RecallReader, RecallResult, unknown_node};
 pub struct NodeTree {
     /// The session whose view it is.
     pub session: SessionId,
-    /// Messages of the conversation.
+    /// Number of messages in the conversation.
     pub messages: u64,
     /// The nodes in view, oldest first.
     pub nodes: Vec<TreeNode>,
 }
 
-/// A node with those below it.
+/// A node with its descendants.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeNode {
-    /// What it is.
+    /// Its properties.
     #[serde(flatten)]
     pub head: NodeHead,
-    /// What it took up, oldest first.
+    /// The nodes it includes, oldest first.
     pub took_up: Vec<TreeNode>,
 }
 
 impl RecallReader<'_> {
-    /// The nodes of the conversation of a session.
+    /// Returns the nodes of a session's conversation.
     pub fn tree(&self, session: &SessionId) -> RecallResult<NodeTree> {
         let found = self.store.session(self.owner, session)?;
         let top = self.top_nodes(session)?;
@@ -38,7 +38,7 @@ impl RecallReader<'_> {
 
     fn below(&self, head: NodeHead, above: &mut Vec<SummaryId>) -> RecallResult<TreeNode> {
         above.push(head.id);
-        // Whatever a damaged record says, nothing leads back to itself.
+        // No node is its own descendant, even in a damaged record.
         let children: Vec<SummaryId> =
             head.node.children.iter().map(|child| child.id).filter(|id| !above.contains(id)).collect();
         let heads = self.store.node_heads(self.owner, &children).map_err(unknown_node)?;

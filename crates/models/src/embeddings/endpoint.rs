@@ -1,7 +1,7 @@
-//! An endpoint that makes vectors: `POST {base_url}/embeddings` with `{"model", "input"}`, as OpenAI defined it.
+//! An endpoint for vectors: `POST {base_url}/embeddings` with `{"model", "input"}`, as OpenAI defined it.
 //!
-//! Calls block the thread that asks, with a limit; the connection lives on a thread of its own, so that it does not matter whether
-//! the one who asks runs an executor. Secrets in texts are masked before they are sent, as in texts for summaries.
+//! Calls block the calling thread, with a time limit. The connection has a thread of its own, so the caller may or may not run an executor.
+//! Secrets in texts are masked before they are sent, as in texts for summaries.
 
 use std::fmt;
 use std::sync::mpsc;
@@ -12,21 +12,21 @@ use throughline_provider::Client;
 use throughline_redact::Redactor;
 use throughline_store::{EmbedPurpose, Embeddings};
 
-/// How long texts of the record may take: no caller waits for them.
+/// The time limit for texts of the record, for which no caller waits.
 const RECORD_LIMIT: Duration = Duration::from_secs(120);
-/// A larger answer is not read: a hundred vectors of four thousand numbers have a tenth of that.
+/// The maximum size of an answer: a hundred vectors of four thousand numbers have a tenth of that.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
-/// Characters of an error of the endpoint that are passed on.
+/// The maximum length of the endpoint's error message that is passed on.
 const MAX_ERROR_CHARS: usize = 300;
 
 /// An endpoint.
 pub(super) struct EmbeddingEndpoint {
     url: String,
     model: String,
-    /// The model and who serves it.
+    /// The name of the model and its provider.
     name: String,
     key: Option<String>,
-    /// How long a question may take.
+    /// The time limit of a query.
     limit: Duration,
     redactor: Option<Redactor>,
     http: reqwest::Client,
@@ -78,7 +78,7 @@ impl EmbeddingEndpoint {
         &self.name
     }
 
-    /// Vectors of texts, in order.
+    /// Returns the vectors of texts, in order.
     pub(super) fn embed(&self, texts: &[String], purpose: EmbedPurpose) -> Result<Embeddings, String> {
         let limit = match purpose {
             EmbedPurpose::Question => self.limit,
@@ -101,7 +101,7 @@ impl EmbeddingEndpoint {
         let (sender, receiver) = mpsc::channel();
         let Some(runtime) = &self.runtime else { return Err("it was shut down".to_owned()) };
         runtime.spawn(async move {
-            // No caller waits any more when this fails.
+            // If this fails, the caller no longer waits.
             let _ = sender.send(ask(request).await);
         });
         let answer = receiver
@@ -113,7 +113,7 @@ impl EmbeddingEndpoint {
 
 impl Drop for EmbeddingEndpoint {
     fn drop(&mut self) {
-        // Waiting for its thread would not be allowed where an executor runs.
+        // Waiting for its thread is not allowed where an executor runs.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -124,7 +124,7 @@ async fn ask(request: reqwest::RequestBuilder) -> Result<Vec<u8>, String> {
     let failed = |error: reqwest::Error| match (error.is_timeout(), error.is_connect()) {
         (true, _) => "no answer in time".to_owned(),
         (false, true) => "no connection".to_owned(),
-        // The address may hold a key.
+        // The address may contain a key.
         (false, false) => error.without_url().to_string(),
     };
     let mut response = request.send().await.map_err(failed)?;
@@ -147,7 +147,7 @@ async fn ask(request: reqwest::RequestBuilder) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-/// The vectors of an answer, put in the order of the texts.
+/// Returns the vectors of an answer, in the order of the texts.
 fn read_answer(body: &[u8], texts: usize) -> Result<Embeddings, String> {
     let odd = |what: &str| format!("the answer is not one of /v1/embeddings: {what}");
     let answer: Value = serde_json::from_slice(body).map_err(|_| odd("not JSON"))?;

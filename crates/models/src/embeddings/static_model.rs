@@ -1,8 +1,8 @@
-//! A static model: a table with a vector for every token. The vector of a text is the mean of those of its tokens, so that a
-//! thousand texts take a fraction of a second and nothing leaves the machine.
+//! A static model: a table with a vector for every token. The vector of a text is the mean of the vectors of its tokens, so a thousand
+//! texts take a fraction of a second and nothing leaves the machine.
 //!
-//! The table is a `safetensors` file with one matrix (`embeddings`, `embedding.weight` or the only one there is), as model2vec and
-//! WordLlama write it; with `weights`, a number for each token, and `mapping`, the row of each token, where they are there.
+//! The table is a `safetensors` file with one matrix (`embeddings`, `embedding.weight` or the only one), as model2vec and WordLlama write
+//! it; optionally with `weights`, a number for each token, and `mapping`, the row of each token.
 
 use std::path::{Path, PathBuf};
 
@@ -11,15 +11,15 @@ use throughline_store::Embeddings;
 
 use super::tokenizer::Tokenizer;
 
-/// A larger table is not read: the largest known has a quarter of that.
+/// The maximum size of a table: the largest known has a quarter of that.
 const MAX_FILE_BYTES: u64 = 4 << 30;
-/// Tokens of a text that count: several times what a passage has.
+/// The maximum number of tokens used of a text: several times the length of a passage.
 const MAX_TOKENS: usize = 2_048;
 
 /// A static model in memory.
 #[derive(Debug)]
 pub(super) struct StaticModel {
-    /// What its vectors are known by: the name of the file and a hash of it.
+    /// The identity of its vectors: the name of the file and a hash of it.
     pub(super) name: String,
     tokenizer: Tokenizer,
     file: Vec<u8>,
@@ -85,7 +85,7 @@ impl NumberForm {
     }
 }
 
-/// A number of sixteen bits with five for the exponent.
+/// Converts a 16-bit float with a 5-bit exponent.
 fn half(bits: u16) -> f32 {
     let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
     let fraction = f32::from(bits & 0x3ff);
@@ -148,7 +148,7 @@ impl StaticModel {
             .map(|bytes| tensor.form.read(bytes))
     }
 
-    /// Vectors of texts; zeros for a text without a known token.
+    /// Returns the vectors of texts; zeros for a text without a known token.
     pub(super) fn embed(&self, texts: &[String]) -> Embeddings {
         let mut made = Embeddings::default();
         for text in texts {
@@ -183,7 +183,7 @@ impl StaticModel {
     }
 }
 
-/// The one file of a folder whose name fits.
+/// Returns the only file of a folder whose name matches.
 fn only_file(folder: &Path, fits: impl Fn(&str) -> bool) -> Result<PathBuf, String> {
     let told = |problem: &str| format!("{}: {problem}", folder.display());
     let entries = std::fs::read_dir(folder).map_err(|error| told(&error.to_string()))?;
@@ -198,7 +198,7 @@ fn only_file(folder: &Path, fits: impl Fn(&str) -> bool) -> Result<PathBuf, Stri
     }
 }
 
-/// The tensors of a `safetensors` file: the length of a JSON header, that header, then the numbers.
+/// Returns the tensors of a `safetensors` file: the length of a JSON header, that header, then the numbers.
 fn tensors(file: &[u8]) -> Result<Vec<(String, Tensor)>, String> {
     let not_one = || "it is not a safetensors file".to_owned();
     let (length, rest) = file.split_first_chunk::<8>().ok_or_else(not_one)?;

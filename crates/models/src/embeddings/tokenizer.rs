@@ -1,17 +1,17 @@
-//! Texts as the tokens of a static model: `tokenizer.json` as Hugging Face's tokenizers write it, with the three kinds of vocabularies
-//! such models come with (WordPiece, BPE, Unigram).
+//! Splits texts into the tokens of a static model, from `tokenizer.json` as written by Hugging Face's tokenizers, with the three kinds of
+//! vocabularies that such models use (WordPiece, BPE, Unigram).
 //!
-//! Read by hand rather than with the crate `tokenizers`, which brings thirty others: a vector is the mean of the vectors of its
-//! tokens, so a text cut differently in a rare place gives nearly the same one. Unicode normal forms other than case and accents
-//! are not applied, and special tokens in a text are not recognised. Not for: counting tokens, which `throughline-tokens` does.
+//! Implemented here rather than with the crate `tokenizers`, which has thirty dependencies: a vector is the mean of the vectors of its
+//! tokens, so a rare difference in splitting gives nearly the same vector. Unicode normal forms other than case and accents are not
+//! applied, and special tokens in a text are not recognised. Not for: counting tokens, which `throughline-tokens` does.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// Marks the beginning of a word in vocabularies made by SentencePiece.
+/// The start of a word in vocabularies made by SentencePiece.
 const WORD_START: char = '\u{2581}';
-/// Longer strings without a space are cut: merging is quadratic in the length of a word.
+/// Longer strings without a space are split: merging is quadratic in the length of a word.
 const MAX_WORD_CHARS: usize = 64;
 
 /// A tokenizer.
@@ -37,7 +37,7 @@ enum WordForm {
     Plain,
     /// The space before a word is a character of it.
     Metaspace,
-    /// The same, and every byte is written as a character that can be shown.
+    /// As `Metaspace`, and every byte is written as a printable character.
     Bytes,
 }
 
@@ -92,7 +92,7 @@ impl Tokenizer {
         })
     }
 
-    /// The tokens of a text that the vocabulary knows.
+    /// Returns the known tokens of a text.
     pub(super) fn encode(&self, text: &str) -> Vec<u32> {
         let mut tokens = Vec::with_capacity(text.len() / 3);
         let mut normal = String::with_capacity(text.len());
@@ -120,7 +120,7 @@ impl Tokenizer {
         if !self.strip_accents {
             return normal.push(c);
         }
-        // The accents of Latin letters; marks that stand by themselves go.
+        // The accents of Latin letters; combining marks are removed.
         match c {
             '\u{300}'..='\u{36f}' => {}
             'à'..='å' => normal.push('a'),
@@ -180,7 +180,7 @@ fn ids_of(vocabulary: &Value) -> Result<HashMap<String, u32>, String> {
         .collect()
 }
 
-/// Two neighbouring tokens, with the rank at which they are merged and the token they become.
+/// Two adjacent tokens, with their merge rank and the resulting token.
 type Merges = HashMap<(u32, u32), (u32, u32)>;
 
 fn merges_of(merges: &Value, ids: &HashMap<String, u32>) -> Result<Merges, String> {
@@ -199,7 +199,7 @@ fn merges_of(merges: &Value, ids: &HashMap<String, u32>) -> Result<Merges, Strin
     Ok(found)
 }
 
-/// Words as BERT cuts them: at white space, with every sign of punctuation and every ideograph alone.
+/// Splits into words as BERT does: at white space, with every punctuation sign and every ideograph as a word.
 fn plain_words(text: &str, mut each: impl FnMut(&str)) {
     for run in text.split_whitespace() {
         let mut from = 0;
@@ -221,7 +221,7 @@ fn plain_words(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// Words that begin with the sign of a space.
+/// Splits into words that start with the sign of a space.
 fn each_word(text: &str, space: char, mut each: impl FnMut(&str)) {
     let mut from = 0;
     let mut before = space;
@@ -247,7 +247,7 @@ fn byte_char(byte: u8) -> char {
     }
 }
 
-/// The longest pieces, from the left. A word with a part that nothing fits has none.
+/// Adds the longest pieces, from the left. A word with a part that matches no piece has none.
 fn word_pieces(characters: &[&str], ids: &HashMap<String, u32>, prefix: &str, tokens: &mut Vec<u32>) {
     let mut from = 0;
     let before = tokens.len();
@@ -266,8 +266,7 @@ fn word_pieces(characters: &[&str], ids: &HashMap<String, u32>, prefix: &str, to
     }
 }
 
-/// Pairs are merged, those first that were merged first when the vocabulary was made. Characters it does not know are their bytes,
-/// where it knows those.
+/// Merges pairs in the order in which the vocabulary was built. Unknown characters are replaced by their bytes, if the vocabulary has them.
 fn merge(characters: &[&str], ids: &HashMap<String, u32>, merges: &Merges, tokens: &mut Vec<u32>) {
     let mut parts: Vec<u32> = Vec::with_capacity(characters.len());
     for character in characters {
@@ -295,17 +294,17 @@ fn merge(characters: &[&str], ids: &HashMap<String, u32>, merges: &Merges, token
     tokens.extend(parts);
 }
 
-/// What a character costs that no piece fits: more than any piece.
+/// The cost of a character without a matching piece: more than any piece.
 const UNKNOWN_COST: f64 = 30.0;
 
-/// The pieces that are likeliest together.
+/// Adds the most probable sequence of pieces.
 fn best_pieces(
     characters: &[&str],
     pieces: &HashMap<String, (u32, f64)>,
     longest: usize,
     tokens: &mut Vec<u32>,
 ) {
-    // For every place the best way to get there: its score, where the last piece began, and that piece.
+    // For every position the best path: its score, the start of the last piece, and that piece.
     let mut best: Vec<(f64, usize, Option<u32>)> = vec![(0.0, 0, None)];
     for end in 1..=characters.len() {
         let unknown = best.get(end - 1).map_or(0.0, |(score, ..)| *score) - UNKNOWN_COST;

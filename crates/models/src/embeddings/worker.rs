@@ -1,7 +1,7 @@
 //! Makes the vectors of a record in the background: a thread with a connection of its own, woken when messages were appended.
 //!
-//! Every step is one transaction, so the process may end at any time; the next one goes on where this one was. When the model
-//! fails, the worker waits, longer from time to time, and search goes by words meanwhile.
+//! Every step is one transaction, so the process may end at any time and the next one continues. If the model fails, the worker waits, with
+//! increasing intervals, and search uses words meanwhile.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
@@ -11,10 +11,10 @@ use throughline_store::{Embedder, SqliteStore};
 
 use super::ConfiguredEmbedder;
 
-/// The first wait after a failure; it doubles from one to the next.
+/// The first wait after a failure; each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
-/// Other processes append too, and nobody wakes this one then.
+/// The interval of checks for messages of other processes, which do not wake this worker.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// Wakes the worker.
@@ -37,13 +37,12 @@ impl WakeSignal {
     }
 }
 
-/// The worker of a record. It ends when the last user of its embedding model is gone.
+/// The worker of a record. It ends when the last user of its embedding model is dropped.
 #[derive(Debug)]
 pub struct EmbeddingWorker;
 
 impl EmbeddingWorker {
-    /// Starts a worker for the record at `path`, which is there and of the newest version. `report` is called with a problem when
-    /// one begins.
+    /// Starts a worker for the record at `path`, which must exist and have the newest version. `report` is called when a problem starts.
     pub fn start(
         path: PathBuf,
         embedder: &Arc<ConfiguredEmbedder>,
@@ -90,7 +89,7 @@ fn run(
         drop(embedder);
         if let Some(wait) = wait {
             wake.wait(wait);
-            // A model that fails is not asked again for every message that comes.
+            // A failing model is not called again for every message.
             if failures > 0 {
                 std::thread::sleep(FIRST_WAIT);
             }

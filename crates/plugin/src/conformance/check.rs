@@ -5,50 +5,50 @@ use std::sync::Arc;
 use throughline_engine::{ContextEngine, Host};
 use throughline_store::{Owner, Store};
 
-/// What an engine may stand on while it is checked.
+/// The environment of an engine during the checks.
 pub struct CheckEnvironment {
     /// The record of the conversation.
     pub store: Arc<dyn Store>,
-    /// Whose it is.
+    /// The owner of the record.
     pub owner: Owner,
-    /// Time and chance.
+    /// Time and random numbers.
     pub host: Arc<dyn Host>,
 }
 
-/// Makes the engine of one conversation.
+/// Creates the engine of one conversation.
 pub type MakeEngine<'a> = &'a (dyn Fn(&CheckEnvironment) -> Arc<dyn ContextEngine> + Send + Sync);
 
-/// One thing that was checked.
+/// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ConformanceCheck {
-    /// What the engine does, if it passes.
+    /// The checked behaviour.
     pub name: &'static str,
-    /// What the protocol says about it.
+    /// The rule in the protocol.
     pub rule: &'static str,
-    /// What came of it.
+    /// The verdict.
     #[serde(flatten)]
     pub verdict: CheckVerdict,
 }
 
-/// What came of a check.
+/// The verdict of a check.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum CheckVerdict {
-    /// It does.
+    /// The engine conforms.
     Passed,
-    /// It need not.
+    /// The check does not apply.
     LeftOut {
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// It does not.
+    /// The engine does not conform.
     Failed {
         /// What it did instead.
         why: String,
     },
 }
 
-/// A check that came to its end; words for what went wrong.
+/// The result of a check; the error is a message.
 pub(super) type CheckResult = Result<CheckVerdict, String>;
 
 impl ConformanceCheck {

@@ -1,4 +1,4 @@
-//! A model that answers by rote, and a conversation with it.
+//! A scripted model, and a conversation with it.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,11 +22,11 @@ use super::check::{CheckEnvironment, MakeEngine};
 /// The window of the model.
 pub(super) const WINDOW_TOKENS: u64 = 12_000;
 const MODEL: &str = "by-rote";
-/// When every conversation begins.
+/// The start of every conversation.
 const START_MS: Millis = 1_763_200_000_000;
 const TOOL: &str = "read_file";
 
-/// A clock that goes on by a second each time it is looked at, and numbers that count up.
+/// A clock that advances by a second with each reading, and random numbers that count up.
 #[derive(Default)]
 pub(super) struct CountingHost {
     looks: AtomicI64,
@@ -51,7 +51,7 @@ impl Host for CountingHost {
     }
 }
 
-/// Answers questions with a call of a tool, and results with words. A token is four bytes.
+/// Answers questions with a tool call, and results with text. A token is four bytes.
 struct ScriptedModel {
     wire_format: WireFormat,
     answers: AtomicUsize,
@@ -100,7 +100,7 @@ fn call_id(turn: usize) -> String {
     format!("call_{turn}")
 }
 
-/// A conversation that is being held.
+/// A conversation under test.
 pub(super) struct SessionHarness {
     wire_format: WireFormat,
     upstream: Arc<ScriptedModel>,
@@ -112,7 +112,7 @@ pub(super) struct SessionHarness {
 }
 
 impl SessionHarness {
-    /// Begins a conversation with an engine of its own.
+    /// Starts a conversation with an engine of its own.
     pub(super) async fn open(wire_format: WireFormat, make: MakeEngine<'_>) -> Result<Self, String> {
         let store = Arc::new(MemoryStore::new());
         let host = Arc::new(CountingHost::default());
@@ -141,7 +141,7 @@ impl SessionHarness {
             },
             tool_output: ToolOutputPolicy::default(),
         };
-        // An engine that says it is someone else is looked at by what it does.
+        // An engine with another name is checked by its behaviour.
         setup.target.provider = "check".to_owned();
         let new = NewSession {
             id: SessionId::from_text("checked"),
@@ -157,7 +157,7 @@ impl SessionHarness {
         Ok(Self { wire_format, upstream, store, events, setup, said: Vec::new(), session })
     }
 
-    /// The conversation is taken up in another process, with another engine of the same kind.
+    /// Resumes the conversation as in another process, with another engine of the same kind.
     pub(super) async fn take_up(self, make: MakeEngine<'_>) -> Result<Self, String> {
         let engine: Arc<dyn ContextEngine> = make(&CheckEnvironment {
             store: Arc::clone(&self.setup.store),
@@ -171,7 +171,7 @@ impl SessionHarness {
         Ok(Self { session, setup, ..self })
     }
 
-    /// One exchange: a person asks, the model calls a tool, gets its result and answers.
+    /// One exchange: the user asks, the model calls a tool, gets its result and answers.
     pub(super) async fn talk(&mut self) -> Result<(), String> {
         let turn = self.said.len();
         let question = format!("Question {turn}: {}", words(turn, 60));
@@ -195,7 +195,7 @@ impl SessionHarness {
         let input = CallInput::new(envelope(self.wire_format)?, vec![IncomingMessage::from(message)]);
         let asked = self.session.call(input).await;
         asked.map_err(|error| format!("after {} exchanges a call failed: {error}", self.said.len()))?;
-        // Summaries that are prepared meanwhile get their time.
+        // Gives summaries in preparation time to run.
         for _ in 0..16 {
             tokio::task::yield_now().await;
         }
@@ -212,13 +212,13 @@ impl SessionHarness {
             .unwrap_or_default()
     }
 
-    /// An engine that is refused or does not answer fails the check, whatever becomes of the conversation.
+    /// Fails if the engine was refused or did not answer, whatever happened to the conversation.
     pub(super) fn check_events(&self) -> Result<(), String> {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         events.iter().find_map(complaint).map_or(Ok(()), Err)
     }
 
-    /// Everything that was said is in the record, once and in order, however much was compacted.
+    /// Checks that the record has every message once and in order, however much was compacted.
     pub(super) fn check_record(&self) -> Result<(), String> {
         let all = self.store.transcript(&self.setup.owner, self.session.id());
         let all = all.map_err(|error| error.to_string())?;
@@ -237,7 +237,7 @@ impl SessionHarness {
     }
 }
 
-/// What is wrong, if an event tells of something.
+/// Returns the problem reported by an event, if any.
 fn complaint(event: &EngineEvent) -> Option<String> {
     match event {
         EngineEvent::CompactionAborted { detail, .. } => Some(format!("a compaction failed: {detail}")),
@@ -280,7 +280,7 @@ fn envelope(wire_format: WireFormat) -> Result<Envelope, String> {
     Envelope::build(wire_format, &parts).map_err(|error| error.to_string())
 }
 
-/// So many words, different for each number.
+/// Returns this many words, different for each number.
 pub(super) fn words(number: usize, count: usize) -> String {
     const WORDS: [&str; 12] = [
         "river", "stone", "engine", "paper", "window", "garden", "signal", "market", "copper", "letter",
@@ -291,7 +291,7 @@ pub(super) fn words(number: usize, count: usize) -> String {
     all.join(" ")
 }
 
-/// A message in a list that an engine is given.
+/// Returns a message for a list that is given to an engine.
 pub(super) fn message(json: String) -> Result<Message, String> {
     decode_message(SharedText::new(json)).ok_or_else(|| "a message of the check is none".to_owned())
 }

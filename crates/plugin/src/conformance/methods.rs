@@ -1,4 +1,4 @@
-//! Single questions, usual and unusual.
+//! Checks of single methods with usual and unusual input.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ fn model() -> Result<ModelInForce, String> {
     serde_json::from_value(json).map_err(|error| error.to_string())
 }
 
-/// An engine that knows its model and its conversation.
+/// Creates an engine and sets its model and session.
 async fn begun(make: MakeEngine<'_>) -> Result<Arc<dyn ContextEngine>, String> {
     let host = Arc::new(CountingHost::default());
     let engine =
@@ -83,7 +83,7 @@ fn words_of(error: EngineError) -> String {
     error.to_string()
 }
 
-/// A conversation of these messages, a token for four bytes.
+/// A conversation of these messages, with four bytes per token.
 fn conversation(messages: Vec<String>) -> Result<Snapshot, String> {
     let sizes: Vec<u64> = messages.iter().map(|json| json.len() as u64 / 4 + 1).collect();
     let messages = messages.into_iter().map(message).collect::<Result<Vec<_>, _>>()?;
@@ -99,7 +99,7 @@ fn conversation(messages: Vec<String>) -> Result<Snapshot, String> {
     })
 }
 
-/// Exchanges, each with a call of a tool.
+/// Exchanges with one tool call each.
 fn exchanges(count: usize) -> Vec<String> {
     let mut all = Vec::new();
     for turn in 0..count {
@@ -214,7 +214,7 @@ fn places(view: &[NewItem]) -> Vec<usize> {
     kept.collect()
 }
 
-/// Messages nobody would write and somebody will send.
+/// Checks unusual messages that may nevertheless be sent.
 async fn strange(make: MakeEngine<'_>) -> CheckResult {
     let engine = begun(make).await?;
     let mut messages = exchanges(4);
@@ -273,7 +273,7 @@ async fn tools(make: MakeEngine<'_>) -> CheckResult {
         if tool.parameters["type"] != "object" {
             return Err(format!("what `{}` takes is no object", tool.name));
         }
-        // Models call tools with anything; that is answered, not a reason to end.
+        // Models call tools with any arguments; the engine must answer and not end.
         let call = ToolRequest {
             session: session(),
             name: tool.name.clone(),

@@ -1,4 +1,4 @@
-//! Whole conversations, held as a host holds them.
+//! Checks with whole conversations, as a host runs them.
 
 use throughline_engine::{CompactionResult, ManualCompaction};
 use throughline_transcript::WireFormat;
@@ -6,7 +6,7 @@ use throughline_transcript::WireFormat;
 use super::check::{CheckResult, CheckVerdict, ConformanceCheck, MakeEngine};
 use super::harness::SessionHarness;
 
-/// Exchanges within which a window of this size must have been compacted so often.
+/// The number of exchanges within which a window of this size must have been compacted this often.
 const MOST_EXCHANGES: usize = 80;
 const COMPACTIONS: u64 = 3;
 
@@ -43,7 +43,7 @@ pub(super) async fn all(make: MakeEngine<'_>) -> Vec<ConformanceCheck> {
     ]
 }
 
-/// Talks until the conversation has been compacted so often.
+/// Continues until the conversation has been compacted this often.
 async fn talk_until(stage: &mut SessionHarness, compactions: u64) -> Result<(), String> {
     for exchanges in 0.. {
         if stage.session.compactions() >= compactions {
@@ -116,7 +116,7 @@ async fn taken_up(make: MakeEngine<'_>) -> CheckResult {
 
 async fn undone(make: MakeEngine<'_>) -> CheckResult {
     let mut stage = SessionHarness::open(WireFormat::Chat, make).await?;
-    // Well below the threshold, so that there is room for all of it afterwards.
+    // Well below the threshold, so that there is space for everything afterwards.
     for _ in 0..8 {
         stage.talk().await?;
     }
@@ -134,7 +134,7 @@ async fn undone(make: MakeEngine<'_>) -> CheckResult {
     Ok(verdict)
 }
 
-/// What a person who asked for a compaction gets: a view, or words.
+/// Checks the result of a compaction requested by the user: a view, or a message.
 fn answered(result: CompactionResult) -> CheckResult {
     match result {
         CompactionResult::Completed(_) => Ok(CheckVerdict::Passed),

@@ -1,4 +1,4 @@
-//! The wire itself: who is there, what is not known, what is no message, and the end.
+//! Checks of the protocol itself: introduction, unknown methods, invalid messages, and the end.
 
 use std::sync::Arc;
 

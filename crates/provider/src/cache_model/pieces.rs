@@ -1,8 +1,8 @@
-//! A request cut into the pieces a cache counts by, in the order in which a provider renders it: tools, system, messages.
+//! Splits a request into the pieces that a cache counts, in the order in which a provider renders it: tools, system, messages.
 //!
-//! Every position carries a hash over everything up to it, so two prompts share a prefix exactly where they share a hash.
-//! Marks are left out of it; settings that void a part of a prompt go in before that part. Messages come again with every
-//! request and are cut only once.
+//! Every position has a hash of everything up to it, so two prompts share a prefix exactly as far as they share hashes. Marks are not
+//! hashed; settings that invalidate a part of a prompt are hashed before that part. Messages recur in every request and are split only
+//! once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use super::rules::CacheStyle;
 use crate::cache_marks::CacheMarks;
 use crate::cache_policy::CacheTtl;
 
-/// A cache that needs no marks finds a prefix that ends inside a message; long texts are cut this fine for it.
+/// A cache without marks finds a prefix that ends inside a message; long texts are split into slices of this size for it.
 const SLICE_BYTES: usize = 512;
-/// The memory is cleared when it holds more messages than this.
+/// The memo is cleared when it has more messages than this.
 const MOST_REMEMBERED: usize = 100_000;
 const MEMBER: &str = "cache_control";
 /// The member of a block that loads the definition of a tool.
 const REFERENCE: &str = "tool_name";
 
-/// A hash over everything up to a position.
+/// A hash of everything up to a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Chain([u8; 16]);
 
@@ -31,12 +31,12 @@ pub(super) struct Chain([u8; 16]);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
     pub(super) chain: Chain,
-    /// Tokens up to here.
+    /// Tokens up to this position.
     pub(super) end_tokens: u64,
     pub(super) mark: Option<CacheTtl>,
 }
 
-/// A prompt cut into pieces.
+/// A prompt split into pieces.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) positions: Vec<Position>,
@@ -50,19 +50,19 @@ pub enum MarkComplaint {
     /// Too many of them.
     #[error("a request may carry {most} cache marks, but this one carries {found}", most = CacheMarks::MOST)]
     TooMany {
-        /// How many there are.
+        /// The number of marks.
         found: usize,
     },
-    /// One for an hour behind one for minutes.
+    /// A mark for an hour follows one for five minutes.
     #[error("a cache mark for an hour follows one for five minutes")]
     LongBehindShort,
-    /// One where none may be.
+    /// A mark on a block that cannot carry one.
     #[error("a {kind} block cannot carry a cache mark")]
     NotThere {
         /// The block's type.
         kind: String,
     },
-    /// One that means nothing.
+    /// A mark with an invalid lifetime.
     #[error("a cache mark with a lifetime that no provider offers: {mark}")]
     Unreadable {
         /// The mark.
@@ -70,7 +70,7 @@ pub enum MarkComplaint {
     },
 }
 
-/// A piece by itself.
+/// A single piece.
 #[derive(Clone, Copy, Debug)]
 struct PromptPiece {
     hash: [u8; 16],
@@ -80,7 +80,7 @@ struct PromptPiece {
     takes_mark: bool,
 }
 
-/// Pieces of a message, a system prompt or a list of tools.
+/// The pieces of a message, a system prompt or a list of tools.
 #[derive(Debug, Default)]
 struct Cut {
     pieces: Vec<PromptPiece>,
@@ -88,7 +88,7 @@ struct Cut {
     has_citations: bool,
 }
 
-/// Cuts requests into pieces, and caches the pieces of texts.
+/// Splits requests into pieces, and caches the pieces of texts.
 #[derive(Debug)]
 pub(super) struct PromptReader {
     in_slices: bool,
@@ -104,7 +104,7 @@ impl PromptReader {
         Self { in_slices, known: HashMap::new() }
     }
 
-    /// The positions of a request, in order, and the tokens before its messages.
+    /// Returns the positions of a request, in order, and the tokens before its messages.
     pub(super) fn read(&mut self, request: &Request, family: Family) -> Result<Layout, MarkComplaint> {
         let token_model = TokenModel::of(family);
         let mut row = Row::new();
@@ -181,7 +181,7 @@ impl PromptReader {
         !self.in_slices && kind.is_some_and(|kind| kind.starts_with("web_search"))
     }
 
-    /// What voids system prompt and messages without standing in either.
+    /// Hashes the settings that invalidate system prompt and messages without being part of them.
     fn absorb_for_system(
         &self,
         request: &Request,
@@ -197,7 +197,7 @@ impl PromptReader {
         row.absorb("speed", request.member("speed").map_or("", |value| value.0));
     }
 
-    /// The pieces of a text. A text that was cut before is not cut again.
+    /// Returns the pieces of a text. A known text is not split again.
     fn cut(
         &mut self,
         json: &str,
@@ -221,7 +221,7 @@ impl PromptReader {
     }
 }
 
-/// Positions under construction.
+/// A list of positions under construction.
 struct Row {
     positions: Vec<Position>,
     takes_mark: Vec<bool>,
@@ -234,7 +234,7 @@ impl Row {
         Self { positions: Vec::new(), takes_mark: Vec::new(), chain: Chain([0; 16]), tokens: 0 }
     }
 
-    /// Something that is not read by the model, but by which prompts differ from here on.
+    /// Hashes a value that the model does not read, but that separates prompts from here on.
     fn absorb(&mut self, name: &str, value: &str) {
         self.chain = Chain(digest(&[&self.chain.0, name.as_bytes(), b"=", value.as_bytes()]));
     }
@@ -257,7 +257,7 @@ impl Row {
         }
     }
 
-    /// A mark for the whole request goes to the last piece that can carry one.
+    /// Places a mark for the whole request on the last piece that can carry one.
     fn mark_last(&mut self, ttl: CacheTtl) {
         let last = self.takes_mark.iter().rposition(|takes| *takes);
         if let Some(position) = last.and_then(|at| self.positions.get_mut(at)) {
@@ -288,7 +288,7 @@ fn digest(parts: &[&[u8]]) -> [u8; 16] {
     short
 }
 
-/// The mark on a block or inside it.
+/// Returns the mark on a block or inside it.
 fn mark_on(block: RawJson<'_>) -> Result<Option<CacheTtl>, MarkComplaint> {
     if memchr::memmem::find(block.0.as_bytes(), MEMBER.as_bytes()).is_none() {
         return Ok(None);
@@ -310,12 +310,12 @@ fn ttl_of(mark: RawJson<'_>) -> Result<CacheTtl, MarkComplaint> {
     }
 }
 
-/// Whether a definition is loaded only where something refers to it.
+/// Whether a definition is loaded only at a reference.
 fn is_deferred(tool: RawJson<'_>) -> bool {
     tool.get("defer_loading").is_some_and(|deferred| deferred.0 == "true")
 }
 
-/// Tokens of the definitions that the results in a message refer to.
+/// Returns the tokens of the definitions that the results in a message refer to.
 fn referred_to(message: &str, deferred: &HashMap<String, u64>) -> u64 {
     if memchr::memmem::find(message.as_bytes(), REFERENCE.as_bytes()).is_none() {
         return 0;
@@ -378,7 +378,7 @@ fn cut_message(message: &Message, wire_format: WireFormat, model: &TokenModel) -
             blocks.map(|block| (block, as_message(block))).chain(calls).collect()
         }
     };
-    // A message without content is nothing but what stands around it.
+    // A message without content consists only of its other members.
     let blocks = if blocks.is_empty() { whole() } else { blocks };
     for (block, alone) in blocks {
         let is_first = cut.pieces.is_empty();
@@ -407,7 +407,7 @@ fn piece_of(block: RawJson<'_>, hash: [u8; 16], tokens: u64) -> Result<PromptPie
     Ok(PromptPiece { hash, tokens, mark, takes_mark })
 }
 
-/// A block as the model receives it, as far as is known: a text is the same as a string and as a block.
+/// Returns a block as the model receives it, as far as known: a text is the same as a string and as a block.
 fn rendered(block: &str) -> Vec<u8> {
     let value = RawJson(block);
     let text = if block.starts_with('"') {
@@ -428,7 +428,7 @@ fn cites(block: RawJson<'_>) -> bool {
     citations.and_then(|citations| citations.get("enabled")).is_some_and(|enabled| enabled.0 == "true")
 }
 
-/// Cuts a text finer: slices of its bytes share out the tokens of its pieces.
+/// Splits a text further: its slices share the tokens of its pieces in proportion to their bytes.
 fn sliced(json: &str, pieces: &[PromptPiece]) -> Vec<PromptPiece> {
     let tokens: u64 = pieces.iter().map(|piece| piece.tokens).sum();
     let bare = CacheMarks::removed_from(json);
@@ -447,7 +447,7 @@ fn sliced(json: &str, pieces: &[PromptPiece]) -> Vec<PromptPiece> {
         .collect()
 }
 
-/// A chain that only this number gives.
+/// Returns a chain that is different for each number.
 #[cfg(test)]
 pub(super) fn test_chain(number: usize) -> Chain {
     Chain(digest(&[&number.to_be_bytes()]))

@@ -9,21 +9,20 @@ use crate::cache_policy::CachePolicy;
 /// How a provider caches prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheStyle {
-    /// Only marked prefixes, as Anthropic does: an entry at each mark, found from a few blocks further on, for minutes
-    /// or an hour.
+    /// Only marked prefixes, as Anthropic does: an entry at each mark, found from a few blocks further on, for five minutes or an hour.
     Marks,
-    /// Any beginning of a prompt, as OpenAI does: in steps, from a smallest size on, by model and `prompt_cache_key`.
+    /// Any prefix, as OpenAI does: in steps, from a minimum size on, by model and `prompt_cache_key`.
     Automatic {
         /// How long an entry lives after its last use.
         lifetime: Duration,
         /// Whether writing costs extra.
         writes: CacheWrites,
     },
-    /// Not at all.
+    /// No caching.
     None,
 }
 
-/// Whether writing to a cache that needs no marks costs extra.
+/// Whether writing to a cache without marks costs extra.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheWrites {
     /// For models with a price for it.
@@ -33,11 +32,11 @@ pub enum CacheWrites {
 }
 
 impl CacheStyle {
-    /// The cache that needs no marks, with the life that is promised at least.
+    /// The cache without marks, with the guaranteed minimum lifetime.
     pub const AUTOMATIC: Self =
         Self::Automatic { lifetime: Duration::from_secs(300), writes: CacheWrites::AsPriced };
 
-    /// The style of an endpoint where prompts are sent under this policy.
+    /// Returns the style of an endpoint for prompts sent under this policy.
     #[must_use]
     pub fn of(policy: CachePolicy) -> Self {
         match policy {
@@ -48,7 +47,7 @@ impl CacheStyle {
 }
 
 impl CacheWrites {
-    /// Whether a model is charged for writes.
+    /// Whether writes are charged for a model.
     pub(super) fn charged_for(self, catalogue: &Catalogue, model: &str, at_ms: i64) -> bool {
         let usage = Usage { cache_write: 1, ..Usage::default() };
         let call = PricedCall { model, provider: "", at_ms, usage, cache_write_1h: 0 };

@@ -8,13 +8,13 @@ use crate::ids::{Millis, SessionId};
 pub struct ArtifactId(String);
 
 impl ArtifactId {
-    /// The name of these bytes.
+    /// Returns the name of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes).to_hex().as_str()[..32].to_owned())
     }
 
-    /// A name as it was typed or stored.
+    /// Creates a name from typed or stored text, unchecked.
     #[must_use]
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -33,20 +33,20 @@ impl std::fmt::Display for ArtifactId {
     }
 }
 
-/// An artifact to be kept.
+/// An artifact to store.
 #[derive(Clone, Copy, Debug)]
 pub struct NewArtifact<'a> {
     /// The session that refers to it.
     pub session: &'a SessionId,
-    /// What it holds.
+    /// The text.
     pub text: &'a str,
-    /// What it is, for people: the tool it came from.
+    /// A description for users: the tool it came from.
     pub label: &'a str,
     /// When it was recorded.
     pub at_ms: Millis,
 }
 
-/// An artifact as recorded.
+/// A recorded artifact.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Artifact {
     /// Its name.
@@ -57,9 +57,9 @@ pub struct Artifact {
     pub lines: u64,
     /// Size of its file.
     pub stored_bytes: u64,
-    /// What it is.
+    /// A description for users.
     pub label: String,
-    /// When it was first kept.
+    /// The time when it was first stored.
     pub created_ms: Millis,
 }
 
@@ -72,20 +72,20 @@ pub enum ArtifactRange {
     Lines {
         /// The first.
         first: u64,
-        /// How many.
+        /// The number of lines.
         count: u64,
     },
-    /// Bytes, counted from zero. The ends are moved inwards to whole characters.
+    /// Bytes, counted from zero. The ends are moved inwards to character boundaries.
     Bytes {
         /// The first.
         first: u64,
-        /// How many.
+        /// The number of bytes.
         count: u64,
     },
 }
 
 impl ArtifactRange {
-    /// The piece of a text this names; what lies outside the text is left out. Lines keep their ends.
+    /// Returns this piece of a text, as far as the text has it. Lines include their ends.
     #[must_use]
     pub fn of<'a>(&self, text: &'a str) -> &'a str {
         match *self {
@@ -107,7 +107,7 @@ impl ArtifactRange {
 }
 
 impl NewArtifact<'_> {
-    /// How many lines a text has; a break at its end does not begin another.
+    /// Returns the number of lines in a text; a break at its end does not start another.
     #[must_use]
     pub fn count_lines(text: &str) -> u64 {
         let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
@@ -115,7 +115,7 @@ impl NewArtifact<'_> {
     }
 }
 
-/// Where the line after so many lines begins, or the end of the text.
+/// Returns the start of the line after this many lines, or the end of the text.
 fn line_start(text: &str, lines: u64) -> usize {
     let Some(last) = lines.checked_sub(1) else { return 0 };
     let nth =

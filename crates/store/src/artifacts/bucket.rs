@@ -1,8 +1,7 @@
 //! Large texts in object storage: one object for each text, in the format of the files in a folder.
 //!
-//! A piece of a text is read with one or two requests: the end of the object, which has the table of its frames, and the
-//! frames that are wanted. Calls block; the connections live on a thread of their own. Not for: whose a text is, and which
-//! objects may be removed.
+//! A piece of a text is read with one or two requests: the end of the object, which has the table of its frames, and the frames that are
+//! wanted. Calls block; the connections live on a thread of their own. Not for: the owners of texts, and which objects may be removed.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -27,13 +26,14 @@ use crate::artifacts::frames::{read_piece, unpack_frames, write_frames};
 use crate::artifacts::place::BucketAddress;
 use crate::error::{Result, StoreError};
 
-/// So much of the end of an object is read at first: all of a text that packs well, and the table of 80 MB of any text.
+/// The number of bytes read first from the end of an object: the whole of a text that compresses well, and the table of any text up to 80
+/// MB.
 const TAIL_BYTES: u64 = 64 * 1024;
-/// A request that failed for no reason of ours is made so often again, within this time.
+/// How often a request that failed temporarily is repeated, within the time limit.
 const RETRIES: usize = 3;
 const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A bucket, or what lies under one prefix in it.
+/// A bucket, or one prefix in it.
 #[derive(Clone, Debug)]
 pub(crate) struct ArtifactBucket {
     client: Arc<BucketClient>,
@@ -63,7 +63,7 @@ impl Drop for BucketClient {
     }
 }
 
-/// An object that was found in a bucket.
+/// An object in a bucket.
 pub(crate) struct BucketEntry {
     /// Its name below the prefix.
     pub(crate) name: String,
@@ -71,18 +71,18 @@ pub(crate) struct BucketEntry {
     pub(crate) modified_ms: i64,
 }
 
-/// The end of an object, with the table in it.
+/// The end of an object, including the table.
 struct ObjectTail {
     table: FrameTable,
     bytes: Vec<u8>,
-    /// Where the bytes begin.
+    /// The offset of these bytes.
     start: u64,
 }
 
 impl ArtifactBucket {
-    /// Prepares connections to a bucket; none is made yet.
+    /// Prepares connections to a bucket without making one.
     pub(crate) fn new(address: &BucketAddress) -> Result<Self> {
-        // Fails where another part of the program came first, with the same.
+        // Fails if another part of the program has installed the same provider before.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let refused = |error: ObjectError| StoreError::BadArtifactPlace { problem: problem_words(&error) };
         let retry =
@@ -91,7 +91,7 @@ impl ArtifactBucket {
             ($builder:ty) => {{
                 let mut builder = <$builder>::new().with_url(address.url.as_str()).with_retry(retry);
                 for (name, value) in &address.options {
-                    // The environment has names for other programs too.
+                    // The environment also has variables of other programs.
                     if let Ok(key) = name.parse() {
                         builder = builder.with_config(key, value.as_str());
                     }
@@ -117,7 +117,7 @@ impl ArtifactBucket {
         Ok(Self { client: Arc::new(client), base: ObjectPath::from(address.prefix.as_str()) })
     }
 
-    /// What lies under a name in it.
+    /// Returns the bucket restricted to a name in it.
     pub(crate) fn under(&self, name: &str) -> Self {
         let base = name.split('/').fold(self.base.clone(), |base, part| base.join(part));
         Self { client: Arc::clone(&self.client), base }
@@ -129,7 +129,7 @@ impl ArtifactBucket {
         format!("{}/{name}.zst", name.get(..2).unwrap_or("__"))
     }
 
-    /// Where an object is, for people.
+    /// Returns the location of an object, for users.
     pub(crate) fn shown(&self, name: &str) -> String {
         let service = self.client.shown.split("://").next().unwrap_or_default();
         let bucket = self.client.shown.split('/').nth(2).unwrap_or_default();
@@ -150,7 +150,7 @@ impl ArtifactBucket {
         StoreError::ArtifactsUnreachable { place: self.client.shown.clone(), problem: problem_words(error) }
     }
 
-    /// Stores a text, unless it is there. When this returns the service has it.
+    /// Stores a text, unless it is stored already. The service has it when this returns.
     pub(crate) fn put(&self, text: &str) -> Result<(ArtifactId, ArtifactFile)> {
         let id = ArtifactId::of(text.as_bytes());
         match self.stat(&id) {
@@ -166,14 +166,14 @@ impl ArtifactBucket {
         Ok((id, ArtifactFile { bytes: table.text_bytes(), lines: table.lines(), stored_bytes }))
     }
 
-    /// What is known of an artifact.
+    /// Returns the sizes of an artifact.
     pub(crate) fn stat(&self, id: &ArtifactId) -> Result<ArtifactFile> {
         let ObjectTail { table, .. } = self.tail(id)?;
         let stored_bytes = table.file_bytes();
         Ok(ArtifactFile { bytes: table.text_bytes(), lines: table.lines(), stored_bytes })
     }
 
-    /// Reads a piece. What lies beyond the end is left out.
+    /// Reads a piece, as far as the text has it.
     pub(crate) fn read(&self, id: &ArtifactId, range: ArtifactRange) -> Result<String> {
         let tail = self.tail(id)?;
         let text = read_piece(&tail.table, range, |frames| {
@@ -223,7 +223,7 @@ impl ArtifactBucket {
         Ok(ObjectTail { table, bytes, start })
     }
 
-    /// The last bytes of an object, where they begin, and how large it is.
+    /// Returns the last bytes of an object, their offset, and the size of the object.
     async fn end_of(
         &self,
         location: &ObjectPath,
@@ -232,7 +232,7 @@ impl ArtifactBucket {
         let store = &self.client.store;
         let range = |range| GetOptions { range: Some(range), ..GetOptions::default() };
         let found = match store.get_opts(location, range(GetRange::Suffix(count))).await {
-            // Azure counts from the beginning only.
+            // Azure supports only offsets from the beginning.
             Err(ObjectError::NotSupported { .. }) => {
                 let size = store.head(location).await?.size;
                 store.get_opts(location, range(GetRange::Bounded(size.saturating_sub(count)..size))).await?
@@ -243,7 +243,7 @@ impl ArtifactBucket {
         Ok((found.bytes().await?.to_vec(), start, size))
     }
 
-    /// Everything under the prefix.
+    /// Lists everything under the prefix.
     pub(crate) fn list(&self) -> Result<Vec<BucketEntry>> {
         let prefix = self.base.to_string();
         self.wait(async {
@@ -260,7 +260,7 @@ impl ArtifactBucket {
         })
     }
 
-    /// Takes an object away. One that is not there is no error.
+    /// Removes an object. A missing one is not an error.
     pub(crate) fn remove(&self, name: &str) -> Result<()> {
         match self.wait(self.client.store.delete(&self.at(name))) {
             Err(error) if !is_missing(&error) => Err(self.failure(&error)),
@@ -268,7 +268,7 @@ impl ArtifactBucket {
         }
     }
 
-    /// A small object as text; `None` where there is none.
+    /// Returns a small object as text; `None` if there is none.
     pub(crate) fn text_of(&self, name: &str) -> Result<Option<String>> {
         let location = self.at(name);
         let read = async { self.client.store.get(&location).await?.bytes().await };
@@ -279,14 +279,14 @@ impl ArtifactBucket {
         }
     }
 
-    /// Writes a small object, if there is none of this name.
+    /// Writes a small object, unless one of this name exists.
     pub(crate) fn write_new(&self, name: &str, text: &str) -> Result<()> {
         let location = self.at(name);
         let create = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let put = self.client.store.put_opts(&location, text.to_owned().into(), create);
         match self.wait(put) {
             Ok(_) | Err(ObjectError::AlreadyExists { .. } | ObjectError::Precondition { .. }) => Ok(()),
-            // Not every service that speaks S3 knows conditions.
+            // Not every S3-compatible service supports conditions.
             Err(ObjectError::NotImplemented { .. } | ObjectError::NotSupported { .. }) => {
                 self.write(name, text.as_bytes().to_vec())
             }
@@ -308,7 +308,7 @@ impl ArtifactBucket {
     }
 }
 
-/// Whether an object is not there; where the bucket is not, that is another matter.
+/// Whether an object is missing, rather than the bucket.
 fn is_missing(error: &ObjectError) -> bool {
     matches!(error, ObjectError::NotFound { .. }) && !crate::artifacts::bucket_error::is_no_bucket(error)
 }

@@ -1,9 +1,8 @@
-//! What went wrong at an object storage, in words that say what to do. Answers of services are never shown as they are:
-//! they may name keys.
+//! Errors of object storage, in words that say what to do. Responses of services are never shown, because they may contain keys.
 
 use std::error::Error;
 
-/// Codes of the services, with what they mean. The first that an answer has counts.
+/// Error codes of services, with their meaning. The first one in a response is used.
 const CODES: &[(&[&str], &str)] = &[
     (
         &["NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist"],
@@ -47,23 +46,23 @@ const CODES: &[(&[&str], &str)] = &[
     (&["QuotaExceeded", "XMinioStorageFull", "InsufficientCapacity"], "the service has no space left"),
     (&["SlowDown", "TooManyRequests"], "the service is asked too often; try again later"),
 ];
-/// An answer with one of these says that the bucket is somewhere else.
+/// A response with one of these means that the bucket is in another region or account.
 const ELSEWHERE: [&str; 4] = [
     "PermanentRedirect",
     "AuthorizationHeaderMalformed",
     "redirect without LOCATION",
     "IllegalLocationConstraint",
 ];
-/// Where credentials are looked for when the environment has none: nothing answers there on a usual machine.
+/// Addresses where credentials are searched if the environment has none; on most machines nothing answers there.
 const METADATA: [&str; 3] = ["169.254.169.254", "metadata.google.internal", "latest/api/token"];
 
-/// Whether an error says that there is no such bucket.
+/// Whether an error means that the bucket does not exist.
 pub(crate) fn is_no_bucket(error: &dyn Error) -> bool {
     let text = chain(error);
     CODES.first().is_some_and(|(codes, _)| codes.iter().any(|code| text.contains(code)))
 }
 
-/// What went wrong, for people.
+/// Returns a description of the error for users.
 pub(crate) fn problem_words(error: &dyn Error) -> String {
     let text = chain(error);
     if ELSEWHERE.iter().any(|code| text.contains(code)) {
@@ -88,7 +87,7 @@ pub(crate) fn problem_words(error: &dyn Error) -> String {
     if let Some(status) = between(&text, "status code: ", ":") {
         return format!("the service answered {}", status.chars().take(60).collect::<String>());
     }
-    // The innermost error is one of the network or of a setting.
+    // The innermost error comes from the network or a setting.
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;
@@ -96,7 +95,7 @@ pub(crate) fn problem_words(error: &dyn Error) -> String {
     innermost.to_string().lines().next().unwrap_or_default().chars().take(200).collect()
 }
 
-/// All that an error and its causes say.
+/// Returns the messages of an error and its causes.
 fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

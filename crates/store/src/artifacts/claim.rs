@@ -1,5 +1,5 @@
-//! Which place for large texts a record uses: noted in the record, so that texts are not looked for in the wrong place, and
-//! marked in the place, so that no other record collects them as garbage. The same in every database.
+//! The place for large texts that a record uses: stored in the record, so that texts are not searched in the wrong place, and marked in the
+//! place, so that no other record collects them as garbage. The same in every database.
 
 use crate::artifacts::artifact::ArtifactId;
 use crate::artifacts::files::ArtifactFiles;
@@ -8,15 +8,15 @@ use crate::error::{Result, StoreError};
 use crate::sessions::guard::{Guard, GuardScope};
 use crate::store::Store;
 
-/// The guard that says which place it is. It belongs to the record and is not copied with it.
+/// The guard with the place. It belongs to the record and is not copied with it.
 pub(crate) const CLAIM: &str = "artifacts_in";
 
-/// What a record notes of the place of its large texts.
+/// The claim of a record on the place of its large texts.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Claim {
-    /// What the place is marked with.
+    /// The mark in the place.
     pub(crate) record: String,
-    /// Its address as people read it.
+    /// Its address as shown to users.
     pub(crate) place: String,
 }
 
@@ -33,12 +33,12 @@ impl Claim {
     }
 }
 
-/// The place that a record uses, for people.
+/// Returns the place that a record uses, for users.
 pub(crate) fn place_of(store: &dyn Store) -> Result<Option<String>> {
     Ok(Claim::of(store)?.map(|claim| claim.place))
 }
 
-/// Refuses a record whose large texts are somewhere else than the settings say.
+/// Returns an error if the record's large texts are in another place than the settings say.
 pub(crate) fn check_unset(store: &dyn Store) -> Result<()> {
     match Claim::of(store)? {
         None => Ok(()),
@@ -51,8 +51,8 @@ pub(crate) fn check_unset(store: &dyn Store) -> Result<()> {
     }
 }
 
-/// Has a record use a place. `fresh` is a random name for a record that uses none yet; without one nothing is written, as
-/// where a record is only read.
+/// Makes a record use a place. `fresh` is a random id for a record that uses none yet; without one nothing is written, as for a record that
+/// is only read.
 pub(crate) fn take(
     store: &dyn Store,
     files: &ArtifactFiles,
@@ -61,7 +61,7 @@ pub(crate) fn take(
 ) -> Result<()> {
     let shown = place.shown();
     match (Claim::of(store)?, fresh) {
-        // What is in the place is found when it is read.
+        // The contents of the place are checked when they are read.
         (Some(claim), _) if claim.place == shown => Ok(()),
         (Some(claim), fresh) => match files.mark()? {
             Some(mark) if mark == claim.record => match fresh {

@@ -1,8 +1,7 @@
-//! Decides which texts of a message are stored as artifacts, and puts them back.
+//! Decides which texts of a message are stored as artifacts, and restores them.
 //!
-//! A tool result of more than [`ARTIFACT_CHARACTERS`] is stored in the artifact folder and cut out of the message's
-//! JSON, but only if encoding it again gives exactly the bytes that were cut out. Results in an unusual encoding stay in
-//! the message.
+//! A tool result of more than [`ARTIFACT_CHARACTERS`] is stored in the artifact folder and cut out of the message's JSON, but only if
+//! encoding it again gives exactly the bytes that were cut out. Results in an unusual encoding remain in the message.
 //!
 //! Not for: storing anything. These are decisions only, the same for every implementation of the record.
 
@@ -13,12 +12,12 @@ use throughline_transcript::{JsonStr, Message, Part, escape_into};
 /// Texts of tool results longer than this become artifacts.
 pub(crate) const ARTIFACT_CHARACTERS: usize = 100_000;
 
-/// How a text was written into JSON.
+/// How a text was escaped in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EscapeStyle {
     /// Only what JSON demands is escaped.
     Minimal,
-    /// So is everything beyond ASCII.
+    /// Everything beyond ASCII is escaped too.
     AsciiOnly,
 }
 
@@ -31,7 +30,7 @@ impl EscapeStyle {
         }
     }
 
-    /// Its number in the record.
+    /// Returns its code in the record.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Minimal => 0,
@@ -39,26 +38,26 @@ impl EscapeStyle {
         }
     }
 
-    /// The style of this number.
+    /// Returns the style for a code.
     pub(crate) fn from_code(code: u8) -> Option<Self> {
         [Self::Minimal, Self::AsciiOnly].into_iter().find(|style| style.code() == code)
     }
 }
 
-/// A text of a message that is kept as an artifact.
+/// A text of a message that is stored as an artifact.
 #[derive(Debug)]
 pub(crate) struct ArtifactText<'a> {
-    /// Where it stands.
+    /// Its position.
     pub(crate) string: JsonStr,
-    /// What it says.
+    /// The text.
     pub(crate) text: Cow<'a, str>,
-    /// How it was written.
+    /// How it was escaped.
     pub(crate) style: EscapeStyle,
 }
 
-/// Texts of a message that are kept as artifacts, in their order in its JSON.
+/// Returns the texts of a message that are stored as artifacts, in the order of its JSON.
 pub(crate) fn artifact_texts(message: &Message) -> Vec<ArtifactText<'_>> {
-    // A text is never longer than the JSON it stands in: the usual message is done here.
+    // A text is never longer than its JSON, so most messages end here.
     if message.json().len() <= ARTIFACT_CHARACTERS {
         return Vec::new();
     }
@@ -96,7 +95,7 @@ fn artifact_text(message: &Message, string: JsonStr) -> Option<ArtifactText<'_>>
     Some(ArtifactText { string, text, style })
 }
 
-/// As [`escape_into`], with everything beyond ASCII as `\u` and four lower-case digits.
+/// Like [`escape_into`], with everything beyond ASCII as `\u` and four lower-case digits.
 fn escape_to_ascii(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|byte| !byte.is_ascii()) {

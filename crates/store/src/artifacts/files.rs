@@ -1,8 +1,8 @@
-//! The texts of artifacts wherever they are: in the folder beside a database, in a folder of their own, or in a bucket.
+//! The texts of artifacts, wherever they are: in the folder beside a database, in a separate folder, or in a bucket.
 //!
-//! A place of their own is shared by all programs with the same record, and marked as belonging to that record. Nothing is
-//! removed from it when a conversation is deleted: another program may be about to refer to the same text. What nobody refers to is
-//! garbage, and is collected later. Not for: which sessions refer to an artifact, and what is garbage; that is in the database.
+//! A separate place is shared by all programs with the same record, and marked as belonging to that record. Nothing is removed from it when
+//! a conversation is deleted, because another program may be about to refer to the same text. Unreferenced texts are garbage, and are
+//! collected later. Not for: references, and finding garbage, which use the database.
 
 use std::path::PathBuf;
 
@@ -17,16 +17,16 @@ use crate::ids::Millis;
 use crate::ids::Owner;
 use crate::message_codec::ArtifactTexts;
 
-/// What a place belongs to, in a file or object of this name in it.
+/// The name of the file or object that marks the owner of a place.
 pub(crate) const MARK: &str = "throughline-record";
-/// Under this name each owner has a folder, where texts are stored for each owner.
+/// The parent of the owners' folders, where texts are stored separately for each owner.
 const OWNERS: &str = "owners";
 
-/// Where texts are.
+/// The location of texts.
 #[derive(Clone, Debug)]
 pub(crate) struct ArtifactFiles {
     place: FilesPlace,
-    /// The folder beside the database, with what was stored before the record had a place of its own for texts.
+    /// The folder beside the database, with texts stored before the record had a separate place.
     before: Option<ArtifactFolder>,
 }
 
@@ -39,14 +39,14 @@ enum FilesPlace {
     Bucket(ArtifactBucket),
 }
 
-/// A text, or anything else, that lies in a place of its own for texts.
+/// A text, or another object, in a separate place for texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredObject {
     /// Its name in the place.
     pub(crate) name: String,
-    /// The folder of the owner whose it is, where each has one.
+    /// The folder of its owner, if each has one.
     pub(crate) owner: Option<String>,
-    /// The text that it is; `None` for something else, as left behind when a process died.
+    /// The id of the text; `None` for something else, such as an unfinished object of a process that died.
     pub(crate) id: Option<ArtifactId>,
     pub(crate) bytes: u64,
     pub(crate) modified_ms: Millis,
@@ -85,7 +85,7 @@ impl ArtifactFiles {
         Self { place: FilesPlace::Beside(folder), before: None }
     }
 
-    /// A place of their own; texts from before are in `before`.
+    /// A separate place; texts from before are in `before`.
     pub(crate) fn of(place: &ArtifactPlace, before: Option<ArtifactFolder>) -> Result<Self> {
         let place = match &place.kind {
             PlaceKind::Folder(path) => FilesPlace::Folder(ArtifactFolder::at(path)),
@@ -97,13 +97,13 @@ impl ArtifactFiles {
         Ok(Self { place, before })
     }
 
-    /// The folder that one owner's texts are in.
+    /// Returns the folder of one owner's texts.
     #[cfg(feature = "postgres")]
     pub(crate) fn owner_folder(owner: &Owner) -> String {
         blake3::hash(owner.as_str().as_bytes()).to_hex().as_str()[..32].to_owned()
     }
 
-    /// The texts of one owner, where each has their own.
+    /// Returns the texts of one owner, if they are separate.
     #[cfg(feature = "postgres")]
     pub(crate) fn of_owner(&self, owner: &Owner) -> Self {
         let under = format!("{OWNERS}/{}", Self::owner_folder(owner));
@@ -117,12 +117,12 @@ impl ArtifactFiles {
         Self { place, before: None }
     }
 
-    /// Whether they are in a place of their own.
+    /// Whether they are in a separate place.
     pub(crate) fn is_elsewhere(&self) -> bool {
         !matches!(self.place, FilesPlace::Beside(_))
     }
 
-    /// The folder beside the database, where there is one.
+    /// Returns the folder beside the database, if there is one.
     #[must_use]
     pub(crate) fn folder_beside(&self) -> Option<&ArtifactFolder> {
         match &self.place {
@@ -131,7 +131,7 @@ impl ArtifactFiles {
         }
     }
 
-    /// Where the file or object of an artifact is or would be.
+    /// Returns the path of an artifact's file or object, whether or not it exists.
     #[must_use]
     pub(crate) fn file_path(&self, id: &ArtifactId) -> PathBuf {
         match &self.place {
@@ -141,7 +141,7 @@ impl ArtifactFiles {
         }
     }
 
-    /// Stores a text, unless it is stored already. When this returns it is on disk, or the service has it.
+    /// Stores a text, unless it is stored already. It is on disk, or at the service, when this returns.
     pub(crate) fn put(&self, text: &str) -> Result<(ArtifactId, ArtifactFile)> {
         if let Some(before) = &self.before {
             let id = ArtifactId::of(text.as_bytes());
@@ -156,7 +156,7 @@ impl ArtifactFiles {
         }
     }
 
-    /// What is known of an artifact without unpacking it.
+    /// Returns the sizes of an artifact without decompressing it.
     pub(crate) fn stat(&self, id: &ArtifactId) -> Result<ArtifactFile> {
         let found = match &self.place {
             FilesPlace::Beside(folder) | FilesPlace::Folder(folder) => folder.stat(id),
@@ -166,7 +166,7 @@ impl ArtifactFiles {
         self.or_before(found, |before| before.stat(id))
     }
 
-    /// Reads a piece. What lies beyond the end is left out.
+    /// Reads a piece, as far as the text has it.
     pub(crate) fn read(&self, id: &ArtifactId, range: ArtifactRange) -> Result<String> {
         let found = match &self.place {
             FilesPlace::Beside(folder) | FilesPlace::Folder(folder) => folder.read(id, range),
@@ -176,7 +176,7 @@ impl ArtifactFiles {
         self.or_before(found, |before| before.read(id, range))
     }
 
-    /// What was found, or what the folder from before has where that is damaged or missing.
+    /// Returns the result, or that of the earlier folder if it is damaged or missing.
     fn or_before<T>(&self, found: Result<T>, look: impl FnOnce(&ArtifactFolder) -> Result<T>) -> Result<T> {
         match (found, &self.before) {
             (Err(StoreError::ArtifactDamaged { id, problem, path }), Some(before)) => {
@@ -186,13 +186,12 @@ impl ArtifactFiles {
         }
     }
 
-    /// Reads everything and compares it with the name.
+    /// Reads the whole text and compares it with the name.
     pub(crate) fn verify(&self, id: &ArtifactId) -> Result<()> {
         self.read(id, ArtifactRange::All).map(drop)
     }
 
-    /// Everything in the folder beside the database. What lies in a place of their own is not listed: see
-    /// [`objects`](Self::objects).
+    /// Lists everything in the folder beside the database. A separate place is not listed: see [`objects`](Self::objects).
     pub(crate) fn list(&self) -> Result<FolderListing> {
         match self.folder_beside() {
             Some(folder) if folder.path().is_dir() => folder.list(),
@@ -200,12 +199,12 @@ impl ArtifactFiles {
         }
     }
 
-    /// Takes the file of an artifact out of the folder beside the database.
+    /// Removes an artifact's file from the folder beside the database.
     pub(crate) fn remove(&self, id: &ArtifactId) -> Result<()> {
         self.folder_beside().map_or(Ok(()), |folder| folder.remove(id))
     }
 
-    /// Everything in a place of their own, but for its mark; nothing where they have none.
+    /// Lists everything in a separate place except its mark; empty without such a place.
     pub(crate) fn objects(&self) -> Result<Vec<StoredObject>> {
         let mut objects = match &self.place {
             FilesPlace::Beside(_) => Vec::new(),
@@ -226,7 +225,7 @@ impl ArtifactFiles {
         Ok(objects)
     }
 
-    /// Takes something out of a place of their own.
+    /// Removes an object from a separate place.
     pub(crate) fn remove_object(&self, object: &StoredObject) -> Result<()> {
         match &self.place {
             FilesPlace::Beside(_) => Ok(()),
@@ -236,7 +235,7 @@ impl ArtifactFiles {
         }
     }
 
-    /// Marks a place of their own as that of the record with this id; refuses one that belongs to another record.
+    /// Marks a separate place for the record with this id; fails if it belongs to another record.
     pub(crate) fn claim(&self, record: &str, shown: &str) -> Result<()> {
         if let Some(found) = self.mark()?.filter(|found| found != record) {
             return Err(StoreError::BadArtifactPlace {
@@ -251,14 +250,14 @@ impl ArtifactFiles {
             #[cfg(feature = "s3")]
             FilesPlace::Bucket(bucket) => bucket.write_new(MARK, record)?,
         }
-        // Another record may have come in between.
+        // Another record may have written its mark in between.
         match self.mark()? {
             Some(found) if found != record => self.claim(record, shown),
             _ => Ok(()),
         }
     }
 
-    /// The record that a place of their own belongs to.
+    /// Returns the record that a separate place belongs to.
     pub(crate) fn mark(&self) -> Result<Option<String>> {
         match &self.place {
             FilesPlace::Beside(_) => Ok(None),

@@ -24,7 +24,7 @@ pub(crate) struct ArtifactFolder {
     path: PathBuf,
 }
 
-/// An artifact's file, as far as the folder knows it.
+/// The sizes of an artifact's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArtifactFile {
     /// Size of the text.
@@ -35,43 +35,43 @@ pub(crate) struct ArtifactFile {
     pub(crate) stored_bytes: u64,
 }
 
-/// What lies in the folder.
+/// The contents of the folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FolderListing {
-    /// Artifacts by their names, in order.
+    /// The artifacts, ordered by name.
     pub(crate) artifacts: Vec<ArtifactId>,
-    /// Files that are none: left behind when a process died, or put there by other programs.
+    /// Other files: left by a process that died, or by other programs.
     pub(crate) strangers: Vec<PathBuf>,
 }
 
 impl ArtifactFolder {
-    /// Opens the folder, making it if it is not there.
+    /// Opens the folder, creating it if necessary.
     pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         make_private_folder(&path).map_err(|source| write_error("making the folder", &path, source))?;
         Ok(Self { path })
     }
 
-    /// The folder, for reading; it need not be there.
+    /// Returns the folder for reading; it need not exist.
     #[must_use]
     pub(crate) fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the file of an artifact is or would be.
+    /// Returns the path of an artifact's file, whether or not it exists.
     #[must_use]
     pub(crate) fn file_path(&self, id: &ArtifactId) -> PathBuf {
         let name = id.as_str();
         self.path.join(name.get(..2).unwrap_or("__")).join(format!("{name}.{EXTENSION}"))
     }
 
-    /// Keeps a text. When this returns it is on disk; a text that is there already is not written again.
+    /// Stores a text. It is on disk when this returns; an existing text is not written again.
     pub(crate) fn put(&self, text: &str) -> Result<(ArtifactId, ArtifactFile)> {
         let id = ArtifactId::of(text.as_bytes());
         if let Ok(present) = self.stat(&id)
@@ -101,14 +101,14 @@ impl ArtifactFolder {
         Ok(table)
     }
 
-    /// What is known of an artifact without unpacking it.
+    /// Returns the sizes of an artifact without decompressing it.
     pub(crate) fn stat(&self, id: &ArtifactId) -> Result<ArtifactFile> {
         let (_, table) = self.open_file(id)?;
         let stored_bytes = table.file_bytes();
         Ok(ArtifactFile { bytes: table.text_bytes(), lines: table.lines(), stored_bytes })
     }
 
-    /// Reads a piece. What lies beyond the end is left out.
+    /// Reads a piece, as far as the text has it.
     pub(crate) fn read(&self, id: &ArtifactId, range: ArtifactRange) -> Result<String> {
         let (mut file, table) = self.open_file(id)?;
         let text = read_piece(&table, range, |frames| self.read_frames(id, &mut file, &table, frames))?;
@@ -120,13 +120,13 @@ impl ArtifactFolder {
         }
     }
 
-    /// Reads everything and compares it with the name.
+    /// Reads the whole text and compares it with the name.
     #[cfg(test)]
     pub(crate) fn verify(&self, id: &ArtifactId) -> Result<()> {
         self.read(id, ArtifactRange::All).map(drop)
     }
 
-    /// Everything in the folder.
+    /// Lists everything in the folder.
     pub(crate) fn list(&self) -> Result<FolderListing> {
         let mut listing = FolderListing::default();
         let fail = |source| StoreError::Io { what: "listing", path: self.path.clone(), source };
@@ -153,7 +153,7 @@ impl ArtifactFolder {
         Ok(listing)
     }
 
-    /// Takes the file of an artifact away. One that is not there is no error.
+    /// Removes an artifact's file. A missing one is not an error.
     pub(crate) fn remove(&self, id: &ArtifactId) -> Result<()> {
         let path = self.file_path(id);
         match fs::remove_file(&path) {
@@ -164,7 +164,7 @@ impl ArtifactFolder {
         }
     }
 
-    /// Every file in the folder and in those below it: its name from here, its size, and when it was written.
+    /// Returns every file in the folder and its subfolders: its relative name, its size, and its modification time.
     pub(crate) fn walk(&self) -> Result<Vec<(String, u64, i64)>> {
         let fail = |source| StoreError::Io { what: "listing", path: self.path.clone(), source };
         let mut files = Vec::new();
@@ -182,7 +182,7 @@ impl ArtifactFolder {
                     folders.push((entry.path(), format!("{name}/")));
                     continue;
                 }
-                // A file may be gone again.
+                // The file may be gone already.
                 let Ok(found) = entry.metadata() else { continue };
                 let modified = found.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
                 let modified_ms = modified.and_then(|since| i64::try_from(since.as_millis()).ok());
@@ -192,7 +192,7 @@ impl ArtifactFolder {
         Ok(files)
     }
 
-    /// Takes a file away by its name from here. One that is not there is no error.
+    /// Removes a file by its relative name. A missing one is not an error.
     pub(crate) fn remove_named(&self, name: &str) -> Result<()> {
         let path = self.path.join(name);
         match fs::remove_file(&path) {
@@ -203,7 +203,7 @@ impl ArtifactFolder {
         }
     }
 
-    /// A small file as text; `None` where there is none.
+    /// Returns a small file as text; `None` if there is none.
     pub(crate) fn text_of(&self, name: &str) -> Result<Option<String>> {
         let path = self.path.join(name);
         match fs::read_to_string(&path) {
@@ -213,7 +213,7 @@ impl ArtifactFolder {
         }
     }
 
-    /// Writes a small file, if there is none of this name.
+    /// Writes a small file, unless one of this name exists.
     pub(crate) fn write_new(&self, name: &str, text: &str) -> Result<()> {
         let path = self.path.join(name);
         let write = || -> io::Result<()> {
@@ -229,7 +229,7 @@ impl ArtifactFolder {
         write().map_err(|source| write_error("writing", &path, source))
     }
 
-    /// The artifact whose file this path is.
+    /// Returns the artifact of a file path.
     fn id_of(&self, path: &Path) -> Option<ArtifactId> {
         let name = path.file_name()?.to_str()?.strip_suffix(EXTENSION)?.strip_suffix('.')?;
         let is_name = name.len() == 32 && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -276,7 +276,7 @@ impl ArtifactFolder {
     }
 }
 
-/// The table at the end of a file; `None` when there is none or it does not fit the file.
+/// Reads the table at the end of a file; `None` if there is none or it does not match the file.
 fn read_table(file: &mut File) -> io::Result<Option<FrameTable>> {
     let file_bytes = file.metadata()?.len();
     if file_bytes < TRAILER_BYTES as u64 {
@@ -302,7 +302,7 @@ fn make_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes names in a folder survive a loss of power.
+/// Makes changes of a folder's entries durable.
 fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }

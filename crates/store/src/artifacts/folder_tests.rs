@@ -12,7 +12,7 @@ fn folder() -> (tempfile::TempDir, ArtifactFolder) {
     (home, folder)
 }
 
-/// Lines of growing length: more than one frame, and lines that cross no frame.
+/// Lines of increasing length: more than one frame, and no line crosses a frame.
 fn long_text() -> String {
     (0..9_000).map(|n| format!("line {n} {}\n", "é中x".repeat(n % 40))).collect()
 }

@@ -5,14 +5,14 @@
 
 use std::ops::Range;
 
-/// Marks a frame that zstd skips; the last digit is ours to choose.
+/// The magic number of a frame that zstd skips; the last digit can be chosen.
 const SKIPPABLE_MAGIC: u32 = 0x184D_2A5B;
-/// Ends every table. The last byte is the version of the format.
+/// The end of every table. The last byte is the version of the format.
 const SIGNATURE: [u8; 8] = *b"TLarti\x00\x01";
 const HEADER_BYTES: usize = 8;
 const ENTRY_BYTES: usize = 12;
 const CHECK_BYTES: usize = 8;
-/// Number of frames, a check of the table, the signature.
+/// The size of the trailer: number of frames, a checksum of the table, the signature.
 pub(crate) const TRAILER_BYTES: usize = 4 + CHECK_BYTES + SIGNATURE.len();
 
 /// One frame.
@@ -22,15 +22,15 @@ pub(crate) struct FrameEntry {
     pub(crate) packed_bytes: u32,
     /// Size of its text.
     pub(crate) text_bytes: u32,
-    /// Line ends in it.
+    /// Number of line ends in it.
     newlines: u32,
 }
 
-/// All frames of a file, with running sums.
+/// All frames of a file, with cumulative sums.
 #[derive(Debug, Default)]
 pub(crate) struct FrameTable {
     frames: Vec<FrameEntry>,
-    /// What lies before each frame.
+    /// The sums before each frame.
     before: Vec<Sums>,
     total: Sums,
     /// Whether the text ends inside a line.
@@ -72,7 +72,7 @@ impl FrameTable {
         self.total.text_bytes
     }
 
-    /// Lines of the text; one that has no end counts too.
+    /// Returns the number of lines; an unterminated one counts too.
     pub(crate) fn lines(&self) -> u64 {
         self.total.newlines + u64::from(self.open_line)
     }
@@ -82,7 +82,7 @@ impl FrameTable {
         self.total.packed_bytes + (HEADER_BYTES + self.frames.len() * ENTRY_BYTES + 1 + TRAILER_BYTES) as u64
     }
 
-    /// Where a frame begins in the file.
+    /// Returns the offset of a frame in the file.
     pub(crate) fn offset_of(&self, frame: usize) -> u64 {
         self.sums_before(frame).packed_bytes
     }
@@ -101,7 +101,7 @@ impl FrameTable {
         self.before.get(frame).copied().unwrap_or(self.total)
     }
 
-    /// Frames that hold bytes `first..end` of the text.
+    /// Returns the frames that contain bytes `first..end` of the text.
     pub(crate) fn frames_of_bytes(&self, first: u64, end: u64) -> Range<usize> {
         if first >= end {
             return 0..0;
@@ -111,18 +111,18 @@ impl FrameTable {
         start..stop.max(start)
     }
 
-    /// Frames that hold the lines after the first `skip` line ends, up to line end number `end`.
+    /// Returns the frames that contain the lines after the first `skip` line ends, up to line end number `end`.
     pub(crate) fn frames_of_lines(&self, skip: u64, end: u64) -> Range<usize> {
         if skip >= end || skip >= self.lines() {
             return 0..0;
         }
-        // A line begins after the line end before it, which is the last thing in a frame at the latest.
+        // A line starts after the previous line end, which is at the latest the last byte of a frame.
         let start = self.before.partition_point(|sums| sums.newlines < skip).saturating_sub(1);
         let stop = self.before.partition_point(|sums| sums.newlines < end);
         start..stop.max(start)
     }
 
-    /// The table as it stands at the end of a file.
+    /// Returns the table as it is written at the end of a file.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let content_bytes = self.frames.len() * ENTRY_BYTES + 1 + TRAILER_BYTES;
         let mut out = Vec::with_capacity(HEADER_BYTES + content_bytes);
@@ -141,7 +141,7 @@ impl FrameTable {
         out
     }
 
-    /// Size of the whole table, from the trailer at its end.
+    /// Returns the size of the whole table, from the trailer at its end.
     pub(crate) fn encoded_bytes(trailer: &[u8; TRAILER_BYTES]) -> Option<u64> {
         let (count, rest) = trailer.split_first_chunk::<4>()?;
         let frames = u64::from(u32::from_le_bytes(*count));
@@ -149,7 +149,7 @@ impl FrameTable {
             .then_some((HEADER_BYTES + 1 + TRAILER_BYTES) as u64 + frames * ENTRY_BYTES as u64)
     }
 
-    /// Reads a table; `None` when it is damaged.
+    /// Decodes a table; `None` if it is damaged.
     pub(crate) fn decode(encoded: &[u8]) -> Option<Self> {
         let body = encoded.strip_suffix(&SIGNATURE)?;
         let (body, check) = body.split_last_chunk::<CHECK_BYTES>()?;

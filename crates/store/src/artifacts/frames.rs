@@ -1,4 +1,4 @@
-//! Packs a text into frames with their table, and reads pieces of it back: the format of an artifact, wherever it is kept.
+//! Packs a text into frames with their table, and reads pieces of it: the format of an artifact, independent of its place.
 //!
 //! Not for: files or requests. Readers pass a function that fetches the bytes of some frames.
 
@@ -8,12 +8,12 @@ use std::ops::Range;
 use crate::artifacts::artifact::ArtifactRange;
 use crate::artifacts::frame_table::{FrameEntry, FrameTable};
 
-/// Text in one frame, unless a line is longer.
+/// The text in one frame, unless a line is longer.
 pub(crate) const FRAME_TEXT_BYTES: usize = 256 * 1024;
-/// A good deal smaller than the fastest level, still faster than the disk.
+/// Compresses much better than the fastest level, and is still faster than the disk.
 const COMPRESSION_LEVEL: i32 = 3;
 
-/// Writes a text as frames with the table behind them.
+/// Writes a text as frames followed by the table.
 pub(crate) fn write_frames(text: &str, out: &mut impl Write) -> io::Result<FrameTable> {
     let mut compressor = zstd::bulk::Compressor::new(COMPRESSION_LEVEL)?;
     compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))?;
@@ -30,7 +30,7 @@ pub(crate) fn write_frames(text: &str, out: &mut impl Write) -> io::Result<Frame
     Ok(table)
 }
 
-/// A piece of a text; `read` gives the text of some frames. What lies beyond the end is left out.
+/// Reads a piece of a text, as far as the text has it; `read` returns the text of some frames.
 pub(crate) fn read_piece<E>(
     table: &FrameTable,
     range: ArtifactRange,
@@ -57,7 +57,7 @@ pub(crate) fn read_piece<E>(
     }
 }
 
-/// The text of packed frames; `None` when they are damaged.
+/// Decompresses frames; `None` if they are damaged.
 pub(crate) fn unpack_frames(mut packed: &[u8], frames: &[FrameEntry]) -> Option<String> {
     let mut decompressor = zstd::bulk::Decompressor::new().ok()?;
     let text_bytes = frames.iter().map(|frame| frame.text_bytes as usize).sum::<usize>();
@@ -74,7 +74,7 @@ pub(crate) fn unpack_frames(mut packed: &[u8], frames: &[FrameEntry]) -> Option<
     String::from_utf8(text).ok()
 }
 
-/// Where the next frame of a text ends: at a line end if there is one in reach, else between two characters.
+/// Returns the end of the next frame of a text: at a line end if one is near, or else between two characters.
 fn frame_end(text: &str) -> usize {
     if text.len() <= FRAME_TEXT_BYTES {
         return text.len();

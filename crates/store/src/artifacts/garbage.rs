@@ -1,4 +1,4 @@
-//! Large texts that nobody refers to, in a place of their own: found, and removed after a grace period.
+//! Finds unreferenced texts in a separate place, and removes them after a grace period.
 
 use crate::artifacts::files::{ArtifactFiles, StoredObject};
 use crate::error::Result;
@@ -9,30 +9,30 @@ use crate::ids::Millis;
 pub struct GarbageOptions {
     /// The current time.
     pub now_ms: Millis,
-    /// What was stored less than so long ago stays.
+    /// Texts stored more recently than this are not removed.
     pub grace_ms: Millis,
     /// Count only.
     pub dry_run: bool,
 }
 
-/// What a collection of garbage came to.
+/// The result of garbage collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct GarbageReport {
-    /// Objects that the place holds.
+    /// Number of objects in the place.
     pub objects: u64,
     /// Their size.
     pub bytes: u64,
-    /// Those of them that nobody refers to and that are older than the grace period.
+    /// Number of unreferenced objects older than the grace period.
     pub garbage: u64,
     /// Their size.
     pub garbage_bytes: u64,
-    /// Those that nobody refers to and that are younger.
+    /// Number of younger unreferenced objects.
     pub younger: u64,
     /// Objects that were removed.
     pub removed: u64,
 }
 
-/// Looks a place over. Gives what nobody refers to and is old enough; `is_known` says whether somebody does.
+/// Scans a place. Returns unreferenced objects that are old enough; `is_known` returns whether an object is referenced.
 pub(crate) fn find(
     files: &ArtifactFiles,
     options: &GarbageOptions,

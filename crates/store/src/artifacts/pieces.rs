@@ -1,20 +1,19 @@
-//! Cuts an artifact into pieces for search: words of one query must be in one piece. The same for every implementation
-//! of the record.
+//! Splits an artifact into pieces for search: all words of a query must be in one piece. The same for every implementation of the record.
 
-/// Text of one piece, more or less: pieces end with lines.
+/// The approximate size of a piece: pieces end at line ends.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// A piece of the text of an artifact.
 pub(crate) struct TextPiece<'a> {
-    /// What it says.
+    /// The text.
     pub(crate) text: &'a str,
-    /// Where it begins.
+    /// Its offset.
     pub(crate) first_byte: usize,
-    /// The line it begins on, counted from one.
+    /// The number of its first line, from one.
     pub(crate) first_line: u64,
 }
 
-/// Cuts the text of an artifact into pieces of whole lines, as far as its lines allow.
+/// Splits the text of an artifact into pieces of whole lines, as far as possible.
 pub(crate) fn pieces(text: &str) -> impl Iterator<Item = TextPiece<'_>> {
     let mut first_byte = 0;
     let mut first_line = 1;

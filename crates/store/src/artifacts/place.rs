@@ -1,13 +1,13 @@
-//! Where large texts are kept when it is not the record itself: a folder or a bucket, from one address.
+//! The place of large texts outside the record: a folder or a bucket, parsed from an address.
 //!
-//! Everything but credentials is in the address, as in `s3://bucket/prefix?region=eu-central-1`; credentials come from the
-//! environment, which is passed in. Not for: reading or writing anything.
+//! Everything except credentials is in the address, as in `s3://bucket/prefix?region=eu-central-1`; credentials come from the environment,
+//! which is passed in. Not for: reading or writing.
 
 use std::path::PathBuf;
 
 use crate::error::{Result, StoreError};
 
-/// Services, with the settings that an address may have behind `?`.
+/// Services, with the settings that an address may have after `?`.
 const SERVICES: &[(&str, &[&str])] = &[
     (
         "s3",
@@ -28,7 +28,7 @@ const SERVICES: &[(&str, &[&str])] = &[
     ("gs", &["allow_http", "base_url", "skip_signature"]),
     ("az", &["account_name", "allow_http", "endpoint", "skip_signature", "use_emulator"]),
 ];
-/// Variables of the environment that the services read begin like this.
+/// The prefixes of the environment variables of the services.
 const VARIABLES: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
 
 /// A place for large texts outside the record.
@@ -38,23 +38,23 @@ pub struct ArtifactPlace {
     shown: String,
 }
 
-/// What kind of place it is.
+/// The kind of a place.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum PlaceKind {
     Folder(PathBuf),
     Bucket(BucketAddress),
 }
 
-/// A bucket with what its service has to know.
+/// A bucket with the options for its service.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct BucketAddress {
     /// `s3`, `gs` or `az`.
     pub(crate) service: &'static str,
     /// The address without settings.
     pub(crate) url: String,
-    /// What comes behind the bucket, without slashes at its ends.
+    /// The path after the bucket, without slashes at its ends.
     pub(crate) prefix: String,
-    /// From the environment, then from the address. May hold credentials.
+    /// Options from the environment, then from the address. May contain credentials.
     pub(crate) options: Vec<(String, String)>,
 }
 
@@ -65,8 +65,8 @@ impl std::fmt::Debug for ArtifactPlace {
 }
 
 impl ArtifactPlace {
-    /// Reads an address: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `file:///FOLDER`. Of the
-    /// variables of the environment those are taken that the services name.
+    /// Parses an address: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `file:///FOLDER`. Of the environment
+    /// variables, those defined by the services are used.
     pub fn parse(address: &str, environment: impl IntoIterator<Item = (String, String)>) -> Result<Self> {
         let refused = |problem: String| Err(StoreError::BadArtifactPlace { problem });
         let Some((scheme, rest)) = address.trim().split_once("://") else {
@@ -117,7 +117,7 @@ impl ArtifactPlace {
         for setting in settings.split('&').filter(|setting| !setting.is_empty()) {
             let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
             if !allowed.contains(&name) {
-                // What is no name may be a key that was pasted.
+                // A text that is not a name may be a pasted key.
                 let is_name = name.len() <= 40
                     && !name.is_empty()
                     && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
@@ -129,7 +129,7 @@ impl ArtifactPlace {
             }
             options.push((name.to_owned(), decoded(value)));
         }
-        // An endpoint that says http means it.
+        // An endpoint with `http` is used without TLS.
         let is_plain_http = |(name, value): &(String, String)| {
             (name.contains("endpoint") || name.ends_with("base_url")) && value.starts_with("http://")
         };
@@ -145,21 +145,21 @@ impl ArtifactPlace {
         Ok(Self { kind: PlaceKind::Bucket(address), shown: url })
     }
 
-    /// The address as people read it: without settings and credentials.
+    /// Returns the address for users: without settings and credentials.
     #[must_use]
     pub fn shown(&self) -> &str {
         &self.shown
     }
 }
 
-/// An address for a message about it: what follows `?` or stands before `@` may be secret.
+/// Returns an address for an error message: text after `?` or before `@` may be secret.
 fn without_settings(address: &str) -> &str {
     let end = address.find('?').unwrap_or(address.len());
     let start = address.rfind('@').map_or(0, |at| at + 1).min(end);
     &address[start..end]
 }
 
-/// A value with `%3A` and its like decoded.
+/// Decodes percent-encoding, such as `%3A`.
 fn decoded(value: &str) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();

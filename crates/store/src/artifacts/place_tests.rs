@@ -1,4 +1,4 @@
-//! Tests of addresses for large texts.
+//! Tests of addresses of places for large texts.
 
 use super::*;
 

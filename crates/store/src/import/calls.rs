@@ -1,4 +1,4 @@
-//! Books the calls that another program made, each once.
+//! Records the calls of another program, each once.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use crate::store::Store;
 
 use super::conversation::{ForeignCall, ForeignConversation};
 
-/// What is booked already, by key.
+/// The usage already recorded, by key.
 type BookedUsage = HashMap<String, Usage>;
 
-/// Books each call to the session whose view was sent. Those that are booked, to this conversation or the one it left,
-/// are not booked again. Returns how many were new.
+/// Records each call for the session whose view was sent, unless it is recorded for this conversation or the one it branched from. Returns
+/// how many were new.
 pub(super) fn book_calls(
     store: &dyn Store,
     owner: &Owner,
@@ -30,7 +30,7 @@ pub(super) fn book_calls(
     if let Some(link) = first.link.as_ref().filter(|link| link.kind == LinkKind::Branch) {
         match calls_booked(store, owner, &link.parent) {
             Ok(of_parent) => booked.extend(of_parent),
-            // The conversation it left may have been deleted since.
+            // The conversation it branched from may have been deleted.
             Err(StoreError::UnknownSession { .. }) => {}
             Err(other) => return Err(other),
         }
@@ -57,7 +57,7 @@ fn calls_booked(store: &dyn Store, owner: &Owner, id: &SessionId) -> Result<Book
     Ok(calls.into_iter().filter_map(|call| Some((call.call.key?, call.call.usage))).collect())
 }
 
-/// The call as it is to be booked; `None` if it is. Of a sum that grew, what was added.
+/// Returns the call to record; `None` if it is recorded already. Of a sum that grew, returns the difference.
 fn unbooked(call: &ForeignCall, booked: &BookedUsage) -> Option<ForeignCall> {
     if call.sum_of_calls.is_none() {
         return (!booked.contains_key(&call.key)).then(|| call.clone());
@@ -79,7 +79,7 @@ fn unbooked(call: &ForeignCall, booked: &BookedUsage) -> Option<ForeignCall> {
     Some(ForeignCall {
         key: format!("{parts}{}", call.usage.total()),
         usage,
-        // Amounts are those of the whole; of a part there is only a price.
+        // Amounts apply to the whole; a part has only a computed price.
         cost_micro_usd: call.cost_micro_usd.filter(|_| is_first),
         reckoned_micro_usd: call.reckoned_micro_usd.filter(|_| is_first),
         ..call.clone()
@@ -105,8 +105,8 @@ fn new_call(call: &ForeignCall, preamble: Option<&PreambleId>, catalogue: &Catal
     }
 }
 
-/// The price by the catalogue. A sum is priced call by call as if all had been alike: prices depend on the size of one prompt, not of
-/// all together.
+/// Returns the price by the catalogue. A sum is priced as if all of its calls were equal, because prices depend on the size of a single
+/// prompt.
 fn price(call: &ForeignCall, catalogue: &Catalogue) -> Cost {
     let calls = call.sum_of_calls.unwrap_or(1).max(1);
     let each = |tokens: u64| tokens / calls;

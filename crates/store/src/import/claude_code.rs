@@ -9,10 +9,10 @@ use super::conversation::{
     ForeignCall, ForeignCompaction, ForeignConversation, ForeignMessage, ForeignParent, ParentPosition,
 };
 
-/// What sessions of this program are recorded under.
+/// The program under which these sessions are recorded.
 pub(super) const PROGRAM: &str = "claude-code";
 
-/// The conversations of a log: the session's own, if it has one, then its sub-agents'.
+/// Returns the conversations of a log: the session's own, if it has one, then those of its sub-agents.
 pub(super) fn conversations(
     transcript: &Transcript,
     fallback_key: &str,
@@ -28,7 +28,7 @@ pub(super) fn conversations(
     for agent in transcript.sub_agents() {
         let Some(facts) = agent.transcript.log_facts() else { continue };
         let key = format!("{session}/agent-{}", agent.id);
-        // In a file of its own an agent does not say after which message it was started.
+        // In a file of its own, a sub-agent does not state after which message it was started.
         let place = match (is_whole_session, facts.started_ms) {
             (true, _) => ParentPosition::Messages(agent.after_messages),
             (false, started_ms) => ParentPosition::Time(started_ms.unwrap_or(fallback_ms)),

@@ -1,4 +1,4 @@
-//! Claude Code logs in the record: once, growing, branching, continued, with sub-agents and forks.
+//! Tests of Claude Code logs in the record: imported once, growing, branching, continued, with sub-agents and forks.
 
 use throughline_transcript::WireFormat;
 
@@ -62,7 +62,7 @@ fn a_log_that_grew_adds_what_is_new() {
     let counts = world.counts(&log);
     assert_eq!(counts, ImportCounts { grown: 1, messages: 2, calls: 1, ..ImportCounts::default() });
     assert_eq!(world.texts(&world.session("claude-code", "s1")), ["fix it", "done", "thanks", "welcome"]);
-    // A file that was cut back has nothing new.
+    // A truncated file has nothing new.
     world.write("s1.jsonl", &[&a]);
     assert_eq!(world.counts(&log), ImportCounts { unchanged: 1, ..ImportCounts::default() });
 }
@@ -151,7 +151,7 @@ fn another_way_is_a_branch() {
     let link = branch.link.clone().unwrap();
     assert_eq!((link.parent, link.kind, link.leaves_at), (root.id, LinkKind::Branch, 2));
     assert_eq!(world.counts(&log), ImportCounts { unchanged: 1, ..ImportCounts::default() });
-    // It grows where it went.
+    // It grows at the new end.
     let more = user("g", "f", "great");
     let lines = [&a, &b, &first, &answer("d", "c", "tested"), &other, &answer("f", "e", "shipped"), &more];
     world.write("s1.jsonl", &lines.map(String::as_str));
@@ -202,7 +202,7 @@ fn an_import_that_was_broken_off_is_taken_up() {
         let log = world.write("s1.jsonl", &refs[..stop]);
         world.counts(&log);
         if stop == 2 {
-            // Broken off between opening the continuation and writing into it.
+            // Interrupted between opening the continuation and writing to it.
             let root = world.session("claude-code", "s1");
             let empty = Continuation {
                 lease: None,
@@ -264,7 +264,7 @@ fn a_session_forked_from_another_shares_its_beginning() {
     let mut world = World::new();
     let (a, b) = (user("a", "", "fix it"), answer("b", "a", "done"));
     let copied = [a.clone(), b.clone(), user("c", "b", "other way").replace("\"s1\"", "\"s0\"")];
-    // By name the fork comes first; what it was copied from is read before it.
+    // The fork comes first by name; its origin is read before it.
     world.write("s0.jsonl", &copied.each_ref().map(String::as_str));
     world.write("s1.jsonl", &[&a, &b, &user("d", "b", "this way")]);
     let folder = world.folder.path().to_owned();

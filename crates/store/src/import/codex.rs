@@ -11,10 +11,10 @@ use super::conversation::{
     ParentPosition,
 };
 
-/// What sessions of this program are recorded under.
+/// The program under which these sessions are recorded.
 pub(super) const PROGRAM: &str = "codex";
 
-/// The conversation of a log.
+/// Returns the conversation of a log.
 pub(super) fn conversation(
     transcript: &Transcript,
     fallback_key: &str,
@@ -73,7 +73,7 @@ fn compactions(facts: &LogFacts, messages: &[ForeignMessage], started_ms: Millis
         .collect()
 }
 
-/// The items of a view: messages that were said before, in order, as what they are; the summary; what else there is.
+/// Returns the items of a view: earlier messages, in order, as references; the summary; and everything else.
 fn items(shown: &[Message], summary: Option<&str>, before: &[ForeignMessage]) -> Vec<ForeignItem> {
     let mut from = 0;
     let mut has_summary = false;
@@ -106,7 +106,7 @@ fn foreign_call(
     let mut found = ForeignCall::from_log(call)?;
     found.model = call.model.clone().unwrap_or_default();
     found.provider = facts.provider.clone().unwrap_or_else(|| "openai".to_owned());
-    // The usage of an answer is noted after its last item; the call was sent before its first.
+    // The usage of an answer is logged after its last item; the call was sent before its first.
     found.answer = call.message.map(|last| {
         let is_answer =
             |index: &usize| messages.get(*index).is_some_and(|said| said.message.role() == Role::Assistant);

@@ -1,4 +1,4 @@
-//! Codex rollouts in the record: calls, instructions, compactions with what they kept.
+//! Tests of Codex rollouts in the record: calls, instructions, compactions with their views.
 
 use throughline_transcript::WireFormat;
 

@@ -15,55 +15,55 @@ pub(super) type FindSummary = fn(&Message) -> Option<String>;
 pub(crate) struct ForeignConversation {
     /// The program.
     pub(crate) program: &'static str,
-    /// What the program calls the conversation.
+    /// The program's id of the conversation.
     pub(crate) key: String,
-    /// A conversation it hangs on, working for it.
+    /// The conversation it works for, if any.
     pub(crate) attached_to: Option<ForeignParent>,
-    /// A conversation whose beginning it may share.
+    /// A conversation with which it may share the beginning.
     pub(crate) copied_from: Option<String>,
-    /// The folder it was about.
+    /// The project folder.
     pub(crate) project: Option<String>,
     /// Its title.
     pub(crate) title: Option<String>,
-    /// The model it talked to last.
+    /// The last model used.
     pub(crate) model: Option<String>,
-    /// The wire of its messages.
+    /// The wire format of its messages.
     pub(crate) wire_format: WireFormat,
-    /// When it began.
+    /// When it started.
     pub(crate) started_ms: Millis,
-    /// Everything that was said, in order.
+    /// All messages, in order.
     pub(crate) messages: Vec<ForeignMessage>,
-    /// Compactions the program made by itself, in order.
+    /// Compactions made by the program, in order.
     pub(crate) compactions: Vec<ForeignCompaction>,
     /// Calls, in order.
     pub(crate) calls: Vec<ForeignCall>,
-    /// What stood before the messages.
+    /// The preamble before the messages.
     pub(crate) preamble: Option<StoredPreamble>,
-    /// Why and when it ended.
+    /// The reason and time of its end.
     pub(crate) end: Option<(EndReason, Millis)>,
 }
 
-/// Where a conversation that works for another hangs.
+/// The parent of a conversation that works for another.
 #[derive(Clone, Debug)]
 pub(crate) struct ForeignParent {
-    /// What the program calls the other one.
+    /// The program's id of the parent.
     pub(crate) key: String,
     /// How it relates to its parent.
     pub(crate) kind: LinkKind,
-    /// Where, as far as it is known.
+    /// The position, as far as known.
     pub(crate) place: ParentPosition,
 }
 
-/// The place at which a conversation hangs on another.
+/// The position at which a conversation is attached to its parent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ParentPosition {
-    /// After so many messages.
+    /// After this many messages.
     Messages(usize),
-    /// After what was said before this time.
+    /// After the messages before this time.
     Time(Millis),
 }
 
-/// A message and when it was said.
+/// A message and its time.
 #[derive(Clone, Debug)]
 pub(crate) struct ForeignMessage {
     /// The message.
@@ -72,7 +72,7 @@ pub(crate) struct ForeignMessage {
     pub(crate) hash: ContentHash,
     /// The time the file states.
     pub(crate) at_ms: Millis,
-    /// What the model was sent in its place, when that was something else.
+    /// The form in which it was sent to the model, if different.
     pub(crate) sent: Option<Message>,
 }
 
@@ -86,29 +86,29 @@ impl ForeignMessage {
 /// A compaction of the other program.
 #[derive(Clone, Debug)]
 pub(crate) struct ForeignCompaction {
-    /// Messages that were said before it.
+    /// Number of messages before it.
     pub(crate) at: usize,
     /// The time the file states.
     pub(crate) at_ms: Millis,
-    /// What the model was shown from then on, before what came next. Empty where the next message is the summary.
+    /// The view after it, without later messages. Empty if the next message is the summary.
     pub(crate) view: Vec<ForeignItem>,
 }
 
-/// An item of a view the other program made.
+/// An item of a view made by the other program.
 #[derive(Clone, Debug)]
 pub(crate) enum ForeignItem {
-    /// A message as it was said.
+    /// An unchanged message.
     ForeignMessage(usize),
-    /// A message in other words.
+    /// A changed message.
     Changed {
         /// The position of the message.
         message: usize,
-        /// What was shown in its place.
+        /// The form that was shown.
         shown: Message,
     },
-    /// A summary: the message that was shown, and the text that counts as the document.
+    /// A summary: the message that was shown, and the text of its document.
     Summary {
-        /// What was shown.
+        /// The message.
         shown: Message,
         /// The document.
         document: String,
@@ -120,38 +120,38 @@ pub(crate) enum ForeignItem {
 /// A call of the other program.
 #[derive(Clone, Debug)]
 pub(crate) struct ForeignCall {
-    /// Tells calls of one conversation apart.
+    /// Identifies the call within the conversation.
     pub(crate) key: String,
     /// The model.
     pub(crate) model: String,
-    /// Who was asked.
+    /// The provider.
     pub(crate) provider: String,
     /// The task the call is recorded under.
     pub(crate) task: String,
     /// Tokens by bucket.
     pub(crate) usage: Usage,
-    /// Part of the cache writes that live for an hour.
+    /// The part of the cache writes that lasts an hour.
     pub(crate) cache_write_1h: u64,
-    /// How the tokens are known.
+    /// Whether the tokens are measured.
     pub(crate) usage_kind: UsageKind,
-    /// The usage object as it stands.
+    /// The usage object, unchanged.
     pub(crate) usage_raw: Option<String>,
-    /// What was charged, where the other program knows.
+    /// The amount charged, if the other program knows it.
     pub(crate) cost_micro_usd: Option<u64>,
-    /// What the other program reckoned, for want of a price of our own.
+    /// The other program's estimate, used without a price of our own.
     pub(crate) reckoned_micro_usd: Option<u64>,
     /// The time the file states.
     pub(crate) at_ms: Millis,
-    /// The message whose session it is booked to.
+    /// The message for whose session it is recorded.
     pub(crate) booked_at: Option<usize>,
     /// The first message of the answer.
     pub(crate) answer: Option<usize>,
-    /// Not one call but the sum of so many, which grows: only what was added since the last import is booked.
+    /// Set if this is not one call but a growing sum of this many: only what was added since the last import is recorded.
     pub(crate) sum_of_calls: Option<u64>,
 }
 
 impl ForeignCall {
-    /// A call of a log; `None` if the log holds no counts for it.
+    /// Returns a call of a log; `None` if the log has no counts for it.
     pub(crate) fn from_log(call: &LogCall) -> Option<Self> {
         let UsageReading { usage, cache_write_1h, .. } = UsageReading::of_log(call)?;
         Some(Self {
@@ -173,12 +173,12 @@ impl ForeignCall {
     }
 }
 
-/// A conversation whose last words are younger than this may be in the middle of an answer.
+/// A conversation with a more recent last message may be in the middle of an answer.
 const SETTLED_AFTER_MS: Millis = 10 * 60 * 1_000;
 
 impl ForeignConversation {
-    /// Takes the last answer off a conversation that is still going on, so that no half of it is recorded as a whole:
-    /// the next import finds it finished. Returns how many messages were taken off.
+    /// Removes the last answer of a conversation that is still active, so that no incomplete answer is recorded: the next import includes
+    /// it complete. Returns how many messages were removed.
     pub(crate) fn hold_back_open_answer(&mut self, now_ms: Option<Millis>) -> usize {
         let is_young = |now_ms: Millis| {
             self.messages.last().is_some_and(|last| now_ms.saturating_sub(last.at_ms) < SETTLED_AFTER_MS)

@@ -10,20 +10,20 @@ use throughline_transcript::Note;
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 
-/// Folders deeper than this are not followed.
+/// The maximum depth of folders.
 const DEEPEST_FOLDER: usize = 32;
-/// Largest text that is read; beyond it offsets inside a document do not fit.
+/// The maximum size of a text, limited by offsets inside a document.
 const LARGEST_BYTES: u64 = u32::MAX as u64;
-/// How a database file begins.
+/// The first bytes of a database file.
 const DATABASE_MAGIC: &[u8] = b"SQLite format 3\0";
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 
-/// How a file came to be imported.
+/// Why a file is imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListedBy {
-    /// It was named: whatever is wrong with it is a failure.
+    /// It was named: every problem is a failure.
     ByName,
-    /// It lay in a folder that was named: what is no conversation is passed over.
+    /// It is in a named folder: a file without a conversation is skipped.
     ByFolder,
 }
 
@@ -34,17 +34,17 @@ pub(super) struct ListedFile {
     pub(super) asked: ListedBy,
 }
 
-/// What there is at a path.
+/// The contents of a path.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     /// Files to import.
     pub(super) files: Vec<ListedFile>,
-    /// Files and folders that cannot be looked into, and why.
+    /// Files and folders that cannot be read, with the errors.
     pub(super) unreadable: Vec<(PathBuf, std::io::Error)>,
 }
 
-/// The files at a path: the file itself, or those below a folder that may hold conversations. Links to folders are not
-/// followed. In the order of their names, those of sub-agents after all others.
+/// Lists the files at a path: the file itself, or those below a folder that may contain conversations. Links to folders are not followed.
+/// Ordered by name, with those of sub-agents last.
 pub(super) fn list(path: &Path) -> Listing {
     let mut found = Listing::default();
     match fs::metadata(path) {
@@ -81,18 +81,18 @@ fn may_hold_conversations(path: &Path) -> bool {
     name == "state.db" || [".jsonl", ".json", ".traj"].iter().any(|end| name.ends_with(end))
 }
 
-/// Claude Code keeps what a sub-agent said in a file of its own.
+/// Claude Code writes the conversation of a sub-agent to a file of its own.
 fn is_agents_file(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("agent-"))
 }
 
-/// The name of a file without what is put after it: programs name files after their sessions.
+/// Returns the name of a file without its extensions: programs name files after their sessions.
 pub(super) fn stem(path: &Path) -> &str {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.split('.').next().unwrap_or_default()
 }
 
-/// When a file was last written.
+/// Returns the modification time of a file.
 pub(super) fn written_ms(path: &Path) -> Option<Millis> {
     let modified = fs::metadata(path).ok()?.modified().ok()?;
     let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
@@ -109,15 +109,15 @@ pub(super) fn is_database(path: &Path) -> Result<bool> {
     Ok(head == DATABASE_MAGIC)
 }
 
-/// What is in a file.
+/// The contents of a file.
 pub(super) struct FileText {
-    /// Its bytes, unpacked if they were packed.
+    /// Its bytes, decompressed if necessary.
     pub(super) bytes: Vec<u8>,
-    /// How it breaks off before its end, if it does. What stands before that can be read.
+    /// The reason if it breaks off before its end. Everything before can be read.
     pub(super) break_off: Option<String>,
 }
 
-/// Reads a file. A line that is no text is emptied, and noted.
+/// Reads a file. A line that is not text is emptied, with a note.
 pub(super) fn read(path: &Path, notes: &mut Vec<Note>) -> Result<FileText> {
     let raw = fs::read(path).map_err(|source| unreadable(path, source))?;
     let mut file = if raw.starts_with(GZIP_MAGIC) {
@@ -141,7 +141,7 @@ fn unpacked(path: &Path, raw: &[u8]) -> Result<FileText> {
     }
 }
 
-/// Tells of a last line that ends too early, in a file of several.
+/// Returns a message if the last of several lines is incomplete.
 fn half_a_line(bytes: &[u8]) -> Option<String> {
     let end = memchr::memrchr(b'\n', bytes)?;
     let (before, last) = (bytes.get(..end)?, bytes.get(end + 1..)?);
@@ -153,7 +153,7 @@ fn half_a_line(bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// Empties the lines that are not UTF-8, if the text has more than one: in a log the others can be read without them.
+/// Empties the lines that are not UTF-8, if the text has more than one: the other lines of a log can be read without them.
 fn without_bad_lines(bytes: Vec<u8>, notes: &mut Vec<Note>) -> Vec<u8> {
     if std::str::from_utf8(&bytes).is_ok() || !bytes.contains(&b'\n') {
         return bytes;

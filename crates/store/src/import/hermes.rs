@@ -1,8 +1,7 @@
 //! Hermes Agent: sessions and messages of its `state.db`, read without writing to it.
 //!
-//! A session that a compaction continued is one conversation with its continuation; branches and delegates are linked to
-//! it. Columns differ between versions of Hermes: a missing one is read as empty. Rows that the user took back are left
-//! out and counted.
+//! A session continued by a compaction forms one conversation with its continuation; branches and delegates are linked to it. Columns
+//! differ between versions of Hermes: a missing one is read as empty. Rows that the user withdrew are left out and counted.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -17,41 +16,41 @@ use super::conversation::{FindSummary, ForeignConversation, ForeignParent, Paren
 use super::hermes_messages::{HermesTranscript, tell};
 use super::hermes_rows::{SessionRow, read_calls, read_messages, read_sessions};
 
-/// What sessions of this program are recorded under.
+/// The program under which these sessions are recorded.
 pub(super) const PROGRAM: &str = "hermes";
 
 /// A database of Hermes, open for reading.
 pub(super) struct HermesDatabase {
     conn: Connection,
     sessions: Vec<SessionRow>,
-    /// Chains of sessions that continue one another, those they hang on before them.
+    /// Chains of sessions that continue each other, each after its parent.
     chains: Vec<HermesChain>,
 }
 
 struct HermesChain {
-    /// Sessions by their index, oldest first.
+    /// Sessions by index, oldest first.
     members: Vec<usize>,
-    /// How its first session hangs on another.
+    /// The parent of its first session.
     link: Option<(usize, LinkKind)>,
 }
 
 impl HermesDatabase {
-    /// Opens a database and reads which conversations are in it.
+    /// Opens a database and reads its list of conversations.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let conn = open_foreign(path).map_err(|error| super::reason_of(&error))?;
-        // One picture of everything, whatever Hermes writes meanwhile.
+        // A consistent snapshot, whatever Hermes writes meanwhile.
         conn.execute_batch("BEGIN").map_err(|error| error.to_string())?;
         let sessions = read_sessions(&conn)?;
         let chains = chains_of(&sessions);
         Ok(Self { conn, sessions, chains })
     }
 
-    /// How many conversations it has.
+    /// Returns the number of conversations.
     pub(super) fn len(&self) -> usize {
         self.chains.len()
     }
 
-    /// A conversation, and what should be said about it.
+    /// Returns a conversation with notes about it.
     pub(super) fn conversation(
         &self,
         number: usize,
@@ -92,7 +91,7 @@ impl HermesDatabase {
             attached_to,
             copied_from,
             project: newest(|row| &row.project),
-            // Continuations are numbered by Hermes; the first has the plain title.
+            // Hermes numbers continuations; the first has the plain title.
             title: oldest(|row| &row.title),
             model: newest(|row| &row.model),
             wire_format: throughline_transcript::WireFormat::Chat,
@@ -112,14 +111,14 @@ impl HermesDatabase {
         Ok((foreign, notes))
     }
 
-    /// The key of the conversation a session belongs to.
+    /// Returns the key of a session's conversation.
     fn key_of(&self, session: usize) -> Option<String> {
         let chain = self.chains.iter().find(|chain| chain.members.contains(&session))?;
         chain.members.first().and_then(|&first| self.sessions.get(first)).map(|row| row.id.clone())
     }
 }
 
-/// Parts sessions into chains, each after the one it hangs on.
+/// Splits sessions into chains, each after its parent.
 fn chains_of(sessions: &[SessionRow]) -> Vec<HermesChain> {
     let index_of: HashMap<&str, usize> =
         sessions.iter().enumerate().map(|(index, row)| (row.id.as_str(), index)).collect();
@@ -143,7 +142,7 @@ fn chains_of(sessions: &[SessionRow]) -> Vec<HermesChain> {
     let mut taken: HashSet<usize> = HashSet::new();
     let mut chains: Vec<HermesChain> = Vec::new();
     let starts_chain = |index: usize| continues(index).is_none_or(|parent| !is_continued_by(parent, index));
-    // Parents in a circle start no chain; a session that is left over starts one.
+    // Sessions whose parents form a circle start no chain; a remaining session starts one.
     let starts = (0..sessions.len()).filter(|&index| starts_chain(index)).chain(0..sessions.len());
     for start in starts {
         if taken.contains(&start) {
@@ -156,7 +155,7 @@ fn chains_of(sessions: &[SessionRow]) -> Vec<HermesChain> {
             next = successor.get(&index).copied();
         }
         let link = parents.get(start).copied().flatten().map(|(parent, kind)| match kind {
-            // Another continuation of the same session took its place: this one is a way the conversation also went.
+            // The same session has another continuation, so this one is a branch.
             LinkKind::Continuation => (parent, LinkKind::Branch),
             kind => (parent, kind),
         });
@@ -165,7 +164,7 @@ fn chains_of(sessions: &[SessionRow]) -> Vec<HermesChain> {
     in_order_of_dependence(chains)
 }
 
-/// How a session hangs on its parent.
+/// Returns how a session is linked to its parent.
 fn link_of(
     index: usize,
     row: &SessionRow,
@@ -190,7 +189,7 @@ fn link_of(
     Some((parent_index, kind))
 }
 
-/// Which of several continuations of one session it goes on with: one that went on itself, one that is open, the latest.
+/// Ranks the continuations of one session: first one with a continuation of its own, then an open one, then the latest.
 fn rank(sessions: &[SessionRow], index: usize) -> (u8, i64, usize) {
     let Some(row) = sessions.get(index) else { return (0, 0, index) };
     let state = match (row.end_reason.as_deref(), row.ended_ms) {
@@ -208,7 +207,7 @@ fn in_order_of_dependence(mut chains: Vec<HermesChain>) -> Vec<HermesChain> {
         let (ready, waiting): (Vec<HermesChain>, Vec<HermesChain>) = chains
             .into_iter()
             .partition(|chain| chain.link.is_none_or(|(parent, _)| placed.contains(&parent)));
-        // Those that wait for one another are taken as they come.
+        // Chains that wait for each other are placed in the given order.
         let (ready, waiting) = if ready.is_empty() { (waiting, Vec::new()) } else { (ready, waiting) };
         placed.extend(ready.iter().flat_map(|chain| chain.members.iter().copied()));
         ordered.extend(ready);

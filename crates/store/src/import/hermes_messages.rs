@@ -1,8 +1,7 @@
 //! Converts rows of Hermes to a conversation: each message once, and the views that compactions made.
 //!
-//! A compaction of Hermes stores what it keeps a second time: the head, the summary and the tail, either in the same
-//! session, where the earlier rows are marked as archived, or in a new one. Those copies are recognised and become
-//! references.
+//! A compaction of Hermes stores the head, the summary and the tail a second time, either in the same session, where the earlier rows are
+//! marked as archived, or in a new one. Those copies are recognised and become references.
 
 use throughline_transcript::{Message, SharedText, compact_json_string, decode_message, write_json_string};
 
@@ -11,17 +10,17 @@ use crate::ids::Millis;
 use super::conversation::{FindSummary, ForeignCompaction, ForeignItem, ForeignMessage};
 use super::hermes_rows::MessageRow;
 
-/// Marks content that is not a plain text.
+/// The prefix of content that is not plain text.
 const STRUCTURED: &str = "\0json:";
-/// The head a compaction keeps is never longer.
+/// The maximum length of the head after a compaction.
 const LONGEST_HEAD: usize = 64;
 
-/// What the sessions of a chain tell together.
+/// The combined messages of a chain's sessions.
 #[derive(Default)]
 pub(super) struct HermesTranscript {
     pub(super) messages: Vec<ForeignMessage>,
     pub(super) compactions: Vec<ForeignCompaction>,
-    /// For each session the place of its first own message.
+    /// For each session, the position of its first own message.
     pub(super) first_of: Vec<usize>,
     pub(super) notes: Vec<String>,
 }
@@ -32,21 +31,21 @@ struct HermesMessage {
     tool_call_id: Option<String>,
     calls: Vec<String>,
     is_archived: bool,
-    /// The document of the summary that it is.
+    /// The document, if it is a summary.
     summary: Option<String>,
 }
 
-/// What the model was shown last, as far as it can be referred to.
+/// An item of the last view shown to the model, as far as it can be referred to.
 #[derive(Clone)]
 struct HermesViewItem {
     said: ForeignMessage,
     tool_call_id: Option<String>,
     calls: Vec<String>,
-    /// The message of the conversation it shows; none for a summary.
+    /// The message of the conversation; `None` for a summary.
     message: Option<usize>,
 }
 
-/// Puts the rows of a chain's sessions, oldest first, together.
+/// Combines the rows of a chain's sessions, oldest first.
 pub(super) fn tell(sessions: Vec<Vec<MessageRow>>, find_summary: FindSummary) -> HermesTranscript {
     let mut teller = TranscriptBuilder::default();
     let (mut taken_back, mut unread) = (0usize, 0usize);
@@ -115,8 +114,8 @@ impl TranscriptBuilder {
         self.view.push(shown(row, message));
     }
 
-    /// Whether what a compaction in place wrote down begins at a row: after an archived row, the head as it was, then a
-    /// summary.
+    /// Whether the list written by an in-place compaction starts at a row: after an archived row, the unchanged head, then a summary.
+    /// Returns the position of the summary.
     fn summary_of_list_at(&self, rows: &[HermesMessage], at: usize) -> Option<usize> {
         let before = at.checked_sub(1).and_then(|before| rows.get(before))?;
         if !before.is_archived {
@@ -127,8 +126,7 @@ impl TranscriptBuilder {
         (at..=at + head).find(|&index| is_summary(rows, index))
     }
 
-    /// Takes what a compaction wrote down, from `start` on with the summary at `summary`, as a view. Returns where what
-    /// was said after it begins.
+    /// Converts the list of a compaction, from `start` on with the summary at `summary`, to a view. Returns where the later messages start.
     fn compacted(&mut self, rows: &[HermesMessage], start: usize, summary: usize) -> usize {
         let mut items = Vec::new();
         let mut view = Vec::new();
@@ -161,7 +159,7 @@ impl TranscriptBuilder {
         summary + 1 + tail
     }
 
-    /// A new session that begins without a summary: rows that were shown before, in order, are still shown.
+    /// Handles a new session that starts without a summary: rows that were shown before, in order, are still shown.
     fn continued(&mut self, rows: &[HermesMessage], at_ms: Millis) -> usize {
         let (mut items, mut view) = (Vec::new(), Vec::new());
         let mut next = 0;
@@ -177,7 +175,7 @@ impl TranscriptBuilder {
         taken
     }
 
-    /// How many rows repeat the end of the view, as many as possible.
+    /// Returns how many rows repeat the end of the view, as many as possible.
     fn copied_tail(&self, rows: &[HermesMessage], after: usize) -> usize {
         let most = rows.len().min(self.view.len().saturating_sub(after));
         let fits = |count: &usize| {
@@ -197,7 +195,7 @@ fn is_summary(rows: &[HermesMessage], index: usize) -> bool {
     rows.get(index).is_some_and(|row| row.summary.is_some())
 }
 
-/// Whether a row repeats what was shown: the same bytes, or the same result or calls in fewer words.
+/// Whether a row repeats a shown item: the same bytes, or the same result or calls shortened.
 fn is_same(row: &HermesMessage, shown: &HermesViewItem) -> bool {
     if row.said.hash == shown.said.hash {
         return true;
@@ -245,7 +243,7 @@ fn spoken_of(row: &MessageRow, find_summary: FindSummary) -> Option<HermesMessag
     let calls = message.calls().map(|(id, _, _)| id.text(message.json()).into_owned()).collect();
     let summary = find_summary(&message);
     let mut said = ForeignMessage::new(message, row.at_ms);
-    // What was sent when that was not what was said: injected context, which later requests repeat byte for byte.
+    // The sent form if it differs from the message: injected context, which later requests repeat byte for byte.
     said.sent = row.sent_content.as_deref().and_then(|sent| message_of(row, compact_json_string(sent)));
     Some(HermesMessage {
         said,
@@ -256,7 +254,7 @@ fn spoken_of(row: &MessageRow, find_summary: FindSummary) -> Option<HermesMessag
     })
 }
 
-/// Content as JSON: a plain text, or what was marked as structured and is valid.
+/// Returns content as JSON: a plain text, or valid content marked as structured.
 fn content_json(content: Option<&str>) -> String {
     match content {
         None => "null".to_owned(),
@@ -267,7 +265,7 @@ fn content_json(content: Option<&str>) -> String {
     }
 }
 
-/// The message of the chat wire for a row.
+/// Returns a row as a message in the chat format.
 fn message_of(row: &MessageRow, content: String) -> Option<Message> {
     let mut json = String::with_capacity(content.len() + 64);
     json.push_str("{\"role\":");

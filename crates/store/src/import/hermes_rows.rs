@@ -25,11 +25,11 @@ pub(super) struct SessionRow {
     pub(super) ended_ms: Option<Millis>,
     pub(super) end_reason: Option<String>,
     provider: String,
-    /// Running totals, for versions that kept no others.
+    /// Running totals, for versions that have no others.
     totals: HermesUsage,
 }
 
-/// SessionCounters that grow with a session.
+/// Counters that grow with a session.
 #[derive(Clone, Copy, Debug, Default)]
 struct HermesUsage {
     calls: u64,
@@ -47,19 +47,19 @@ pub(super) struct MessageRow {
     pub(super) tool_call_id: Option<String>,
     pub(super) tool_calls: Option<String>,
     pub(super) tool_name: Option<String>,
-    /// Members of an assistant's message that are kept in columns of their own: name, value as JSON text or plain.
+    /// Members of an assistant message stored in separate columns: name, value as JSON text or plain.
     pub(super) reasoning: Option<String>,
     pub(super) reasoning_content: Option<String>,
-    /// As [`reasoning`](Self::reasoning), but JSON.
+    /// Like [`reasoning`](Self::reasoning), but JSON.
     pub(super) details: Vec<(&'static str, String)>,
     pub(super) at_ms: Millis,
-    /// HermesViewItem to the model now.
+    /// Whether the model is shown it now.
     pub(super) is_active: bool,
-    /// Put away by a compaction.
+    /// Whether a compaction archived it.
     pub(super) is_archived: bool,
 }
 
-/// Columns of a table that are there, so that the others can be asked for as nothing.
+/// The existing columns of a table; the others are selected as `NULL`.
 struct Columns(Vec<String>);
 
 impl Columns {
@@ -74,14 +74,14 @@ impl Columns {
         self.0.iter().any(|known| known == name)
     }
 
-    /// A list to select, with `NULL` for what is missing.
+    /// Returns a select list, with `NULL` for missing columns.
     fn select(&self, names: &[&str]) -> String {
         let term = |name: &&str| if self.has(name) { format!("\"{name}\"") } else { "NULL".to_owned() };
         names.iter().map(term).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// All sessions, in the order in which they began.
+/// Returns all sessions in the order in which they started.
 pub(super) fn read_sessions(conn: &Connection) -> Result<Vec<SessionRow>, String> {
     const NAMES: [&str; 23] = [
         "id",
@@ -136,7 +136,7 @@ pub(super) fn read_sessions(conn: &Connection) -> Result<Vec<SessionRow>, String
     })
 }
 
-/// Messages of a session in the order in which they were written. Those the user took back are among them.
+/// Returns the messages of a session in the order in which they were written, including those that the user withdrew.
 pub(super) fn read_messages(conn: &Connection, session: &str) -> Result<Vec<MessageRow>, String> {
     const NAMES: [&str; 14] = [
         "role",
@@ -174,7 +174,7 @@ pub(super) fn read_messages(conn: &Connection, session: &str) -> Result<Vec<Mess
     })
 }
 
-/// What a session used, one call for each model, seller and task: Hermes keeps sums only.
+/// Returns the usage of a session, one call for each model, seller and task, because Hermes has only sums.
 pub(super) fn read_calls(
     conn: &Connection,
     session: &SessionRow,
@@ -247,7 +247,7 @@ fn call_of(key: String, totals: &HermesUsage) -> ForeignCall {
         cache_write_1h: 0,
         usage_kind: UsageKind::Measured,
         usage_raw: Some(raw.to_string()),
-        // What was charged outranks a list; what Hermes reckoned does not.
+        // The amount charged precedes a list price; Hermes' estimate does not.
         cost_micro_usd: micro_usd(totals.actual_usd),
         reckoned_micro_usd: micro_usd(totals.estimated_usd),
         at_ms: 0,
@@ -261,7 +261,7 @@ fn micro_usd(usd: f64) -> Option<u64> {
     (usd.is_finite() && usd > 0.0).then(|| (usd * 1e6).round() as u64)
 }
 
-/// Who was asked. A subscription is named as such, so that nothing is charged for it twice.
+/// Returns the provider. A subscription is named as such, so that its cost is not counted twice.
 fn provider_of(provider: Option<String>, base_url: Option<String>, mode: Option<String>) -> String {
     match (mode.as_deref(), provider.as_deref()) {
         (Some("subscription_included"), _) => "openai-codex".to_owned(),
@@ -270,7 +270,7 @@ fn provider_of(provider: Option<String>, base_url: Option<String>, mode: Option<
     }
 }
 
-/// SessionCounters from a column on: calls, five buckets, charged, reckoned.
+/// Reads totals from a column on: calls, five buckets, charged, estimated.
 fn totals(row: &Row<'_>, from: usize) -> HermesUsage {
     let count =
         |at: usize| number(row, from + at).filter(|value| *value > 0.0).map_or(0, |value| value as u64);
@@ -300,7 +300,7 @@ fn rows<T>(
     found.collect::<rusqlite::Result<_>>().map_err(|error| error.to_string())
 }
 
-/// A value as text, whatever its type; nothing for an empty one.
+/// Returns a value as text, whatever its type; `None` for an empty one.
 fn text(row: &Row<'_>, at: usize) -> Option<String> {
     raw_text(row, at).filter(|text| !text.is_empty())
 }
@@ -323,7 +323,7 @@ fn number(row: &Row<'_>, at: usize) -> Option<f64> {
     }
 }
 
-/// Hermes counts time in seconds.
+/// Converts Hermes' seconds.
 fn millis(row: &Row<'_>, at: usize) -> Option<Millis> {
     number(row, at).filter(|seconds| seconds.is_finite()).map(|seconds| (seconds * 1_000.0).round() as Millis)
 }

@@ -1,4 +1,4 @@
-//! What Hermes kept of calls: sums that grow, charges, subscriptions.
+//! Tests of the calls in Hermes' database: growing sums, charges, subscriptions.
 
 use rusqlite::params;
 
@@ -23,7 +23,7 @@ fn sums_of_usage_are_booked_as_they_grow() {
     let mut world = Hermes::new();
     world.session("h1", None, 1_000.0);
     world.say("h1", "user", "hi");
-    // Three calls of 100,000 tokens each: no single prompt is a long one.
+    // Three calls of 100,000 tokens each: no single prompt is long.
     use_tokens(&world, "h1", "", 3, 300_000);
     use_tokens(&world, "h1", "compression", 1, 1_000);
     assert_eq!(world.counts().calls, 2);

@@ -1,4 +1,4 @@
-//! For tests: a database as Hermes writes it, and a record to import it into.
+//! For tests: a database as Hermes writes it, and a record for the import.
 
 use std::path::{Path, PathBuf};
 
@@ -28,10 +28,10 @@ const USAGE: &str = "CREATE TABLE session_model_usage (session_id TEXT NOT NULL,
     cache_read_tokens INTEGER NOT NULL DEFAULT 0, cache_write_tokens INTEGER NOT NULL DEFAULT 0, \
     reasoning_tokens INTEGER NOT NULL DEFAULT 0, estimated_cost_usd REAL NOT NULL DEFAULT 0, \
     actual_cost_usd REAL NOT NULL DEFAULT 0, first_seen REAL, last_seen REAL)";
-/// As Hermes writes its summaries.
+/// A summary as Hermes writes it.
 pub(super) const SUMMARY: &str = "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted.\n\n## Goal\nfix it\n\n--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---";
 
-/// Their database and our record.
+/// Hermes' database and our record.
 pub(super) struct Hermes {
     pub(super) folder: TempDir,
     pub(super) theirs: Connection,

@@ -1,4 +1,4 @@
-//! Hermes' conversations in the record: chains, copies made by compactions, branches, delegates, older schemas.
+//! Tests of Hermes' conversations in the record: chains, copies made by compactions, branches, delegates, older schemas.
 
 use crate::ids::Owner;
 use crate::import::hermes_testing::{Hermes, SUMMARY};
@@ -60,7 +60,7 @@ fn a_compaction_into_a_new_session_is_a_continuation_without_copies() {
     world.end("h1", "compression", 1_020.0);
     world.clock = 1_020.0;
     world.session("h2", Some("h1"), 1_020.0);
-    // The head, the summary and the tail are written down again.
+    // The head, the summary and the tail are stored again.
     world.talk("h2", 0, 2);
     world.say("h2", "user", SUMMARY);
     world.talk("h2", 7, 10);
@@ -162,7 +162,7 @@ fn branches_and_delegates_hang_on_their_conversation() {
     world.session("d1", Some("h1"), 1_002.5);
     world.mark("d1", r#"{"_delegate_from": "h1"}"#);
     world.say("d1", "user", "look into it");
-    // An untagged child of a session that goes on is somebody who worked for it.
+    // An untagged child of a session that continues is a sub-agent.
     world.session("u1", Some("h1"), 1_003.5);
     world.say("u1", "user", "count them");
     let counts = world.counts();
@@ -228,7 +228,7 @@ fn what_the_user_took_back_is_left_out_and_counted() {
         notes,
         ["h1: messages the user took back, left out: 2", "h1: rows that are no messages, left out: 1"]
     );
-    // Taking back what is recorded already makes another way of it.
+    // Withdrawing a recorded message makes a branch.
     world.theirs.execute_batch("UPDATE messages SET active = 0 WHERE content IN ('m1', 'instead')").unwrap();
     world.say("h1", "user", "third time");
     assert_eq!(world.counts().branched, 1);

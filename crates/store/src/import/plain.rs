@@ -1,7 +1,7 @@
-//! Transcripts of no particular program: lists, request bodies, lines of messages.
+//! Transcripts of unknown programs: lists, request bodies, lines of messages.
 //!
-//! Such a file does not name its conversation, so the conversation is identified by the path: a file that grew is found
-//! again, and two files with the same beginning are two conversations. A file with several conversations numbers them.
+//! Such a file does not name its conversation, so the conversation is identified by the path: a file that grew is found again, and two
+//! files with the same beginning are two conversations. A file with several conversations numbers them.
 
 use std::path::Path;
 
@@ -12,17 +12,17 @@ use crate::ids::Millis;
 
 use super::conversation::{ForeignConversation, ForeignMessage};
 
-/// What such conversations are recorded under.
+/// The program under which these conversations are recorded.
 pub(super) const PROGRAM: &str = "file";
 
-/// The key of a file, the same whether it is packed or not.
+/// Returns the key of a file, the same whether compressed or not.
 pub(super) fn key_of(path: &Path) -> String {
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = whole.to_string_lossy();
     name.strip_suffix(".gz").unwrap_or(&name).to_owned()
 }
 
-/// The conversation of a document.
+/// Returns the conversation of a document.
 pub(super) fn conversation(transcript: &Transcript, key: String, at_ms: Millis) -> ForeignConversation {
     let preamble = &transcript.preamble;
     let raw = |text: &Option<throughline_transcript::SharedText>| {

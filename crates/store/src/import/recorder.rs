@@ -1,9 +1,9 @@
-//! Writes conversations of other programs into the record. Doing it again adds nothing.
+//! Writes conversations of other programs into the record. Writing the same conversation again adds nothing.
 //!
-//! A conversation is found by its program and key. Its messages in the record are compared by hash with the program's
-//! messages. New ones at the end are appended to the tip, whatever view the tip has by now. If the two differ, a branch
-//! begins at the first difference, under the same key with a number. Positions in the record are then those in the
-//! program's list. Every step is a transaction, and is found again after an interrupted import.
+//! A conversation is found by its program and key. Its messages in the record are compared by hash with the program's messages. New ones at
+//! the end are appended to the tip, whatever view the tip has by now. If the two differ, a branch begins at the first difference, under the
+//! same key with a number. Positions in the record are then those in the program's list. Every step is a transaction, and is detected after
+//! an interrupted import.
 
 use serde_json::json;
 use throughline_tokens::{Catalogue, ContentProfile, TokenModel};
@@ -24,32 +24,32 @@ use super::conversation::{
 use super::report::ImportCounts;
 use super::views;
 
-/// Messages in one transaction.
+/// The maximum number of messages in one transaction.
 const BATCH: usize = 1_000;
-/// How often a conversation is tried again after another process changed it meanwhile.
+/// How often a conversation is retried after another process changed it meanwhile.
 const TRIES: usize = 3;
 
-/// Writes into a record, in an owner's name.
+/// Writes to a record for an owner.
 pub(super) struct Recorder<'a> {
     pub(super) store: &'a dyn Store,
     pub(super) owner: Owner,
     pub(super) new_id: &'a mut dyn FnMut(Millis) -> SessionId,
-    /// What calls cost.
+    /// The prices of calls.
     pub(super) catalogue: Catalogue,
 }
 
-/// A way of a conversation that is in the record.
+/// A recorded version of a conversation.
 struct RecordedChain {
     /// Its chain, oldest first.
     chain: Vec<Session>,
-    /// How many messages of the record and of the program agree.
+    /// Number of messages that are equal in record and program.
     common: usize,
-    /// How many messages the record has.
+    /// Number of messages in the record.
     recorded: usize,
 }
 
 impl RecordedChain {
-    /// The member to leave the chain from at a place.
+    /// Returns the member of the chain at which to branch off at a position.
     fn member_at(&self, place: usize) -> Option<&Session> {
         let place = place as u64;
         self.chain.iter().find(|member| (member.first_seq..=member.next_seq).contains(&place))
@@ -57,21 +57,21 @@ impl RecordedChain {
 }
 
 impl Recorder<'_> {
-    /// Records a conversation and counts what that added. What was added before an error is counted too.
+    /// Records a conversation and counts the additions, including those before an error.
     pub(super) fn record(&mut self, foreign: &ForeignConversation, counts: &mut ImportCounts) -> Result<()> {
         let mut tries = 0;
         loop {
             tries += 1;
             match self.try_record(foreign, counts) {
-                // Another process compacted or opened the conversation between looking and writing: look again, what was written
-                // is found.
+                // Another process compacted or opened the conversation between reading and writing: try again; what was written is
+                // detected.
                 Err(StoreError::SessionEnded { .. } | StoreError::SessionExists { .. }) if tries < TRIES => {}
                 outcome => return outcome,
             }
         }
     }
 
-    /// Whether the record knows a key of a program.
+    /// Whether the record has a key of a program.
     pub(super) fn knows(&self, program: &str, key: &str) -> Result<bool> {
         Ok(self.store.session_by_origin(&self.owner, program, key)?.is_some())
     }
@@ -109,7 +109,7 @@ impl Recorder<'_> {
                 None => None,
             },
         };
-        // A way whose shared beginning was deleted cannot be left where it is gone.
+        // A version whose shared beginning was deleted cannot be branched from there.
         let branch = from.as_ref().and_then(|way| Some((branch_link(way)?, way.common)));
         let is_branch = branch.is_some();
         let (link, common) = match branch {
@@ -126,7 +126,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Every way the record knows a conversation by this key went, and the next key that is free.
+    /// Returns every recorded version of the conversation with this key, and the next free key.
     fn ways_of(&self, foreign: &ForeignConversation, key: &str) -> Result<(Vec<RecordedChain>, String)> {
         let mut ways = Vec::new();
         loop {
@@ -144,7 +144,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Where a conversation hangs that worked for another; nowhere if the record does not have the other.
+    /// Returns the link of a conversation that worked for another; `None` if the record does not have the other.
     fn attached_link(&self, foreign: &ForeignConversation) -> Result<Option<Link>> {
         let Some(ForeignParent { key, kind, place }) = &foreign.attached_to else { return Ok(None) };
         let Some(first) = self.store.session_by_origin(&self.owner, foreign.program, key)? else {
@@ -191,14 +191,14 @@ impl Recorder<'_> {
                 wire_format: foreign.wire_format,
             };
             match self.store.open_session(new, None) {
-                // Random digits that were drawn before; draw again.
+                // The random digits are taken: draw again.
                 Err(StoreError::SessionExists { id: twin }) if twin == id && tries < TRIES => {}
                 outcome => return outcome,
             }
         }
     }
 
-    /// Appends what the record does not have, with the program's own compactions in their places.
+    /// Appends the missing messages, with the program's own compactions at their positions.
     fn extend(
         &mut self,
         foreign: &ForeignConversation,
@@ -207,7 +207,7 @@ impl Recorder<'_> {
         from: usize,
         counts: &mut ImportCounts,
     ) -> Result<()> {
-        // Compactions right where the record ends may be in it already: they are the continuations that begin there.
+        // Compactions exactly at the end of the record may be in it already: they are the continuations that start there.
         let begins_here = |member: &&Session| {
             member.first_seq == from as u64
                 && member.link.as_ref().is_some_and(|link| link.kind == LinkKind::Continuation)
@@ -265,14 +265,14 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// A session that had ended and has more to say goes on in a new one with the same view.
+    /// Continues an ended session in a new one with the same view.
     fn go_on(&mut self, foreign: &ForeignConversation, tip: &Session, at_ms: Millis) -> Result<Session> {
         let link = Link { parent: tip.id.clone(), kind: LinkKind::Continuation, leaves_at: tip.next_seq };
         let origin = Origin { key: None, ..tip.origin.clone() };
         self.open_as(foreign, origin, Some(link), at_ms)
     }
 
-    /// Records a compaction of the program as the continuation it was.
+    /// Records a compaction of the program as a continuation.
     fn compact(
         &mut self,
         foreign: &ForeignConversation,
@@ -308,8 +308,8 @@ impl Recorder<'_> {
         }
     }
 
-    /// Books calls, fills in what the record does not know yet of the conversation, and ends it if the program did.
-    /// Returns whether that changed anything but calls.
+    /// Records calls, adds missing properties of the conversation, and ends it if the program did. Returns whether anything except calls
+    /// changed.
     fn finish(
         &mut self,
         foreign: &ForeignConversation,
@@ -353,13 +353,13 @@ impl Recorder<'_> {
     }
 }
 
-/// The link of a conversation that leaves a way where the two part.
+/// Returns the link of a conversation that branches off a recorded version where the two differ.
 fn branch_link(way: &RecordedChain) -> Option<Link> {
     let parent = way.member_at(way.common)?;
     Some(Link { parent: parent.id.clone(), kind: LinkKind::Branch, leaves_at: way.common as u64 })
 }
 
-/// The way that agrees longest; of several the oldest.
+/// Returns the version with the longest equal beginning; of several the oldest.
 fn longest(ways: Vec<RecordedChain>) -> Option<RecordedChain> {
     ways.into_iter().reduce(|best, way| if way.common > best.common { way } else { best })
 }

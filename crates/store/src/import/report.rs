@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use throughline_transcript::Note;
 
-/// Something that happened during an import.
+/// An event of an import.
 #[derive(Clone, Copy, Debug)]
 pub enum ImportEvent<'a> {
-    /// What is there to be read is known.
+    /// The files have been listed.
     Listed {
-        /// How many files.
+        /// The number of files.
         files: usize,
     },
     /// A file is being read.
@@ -18,36 +18,36 @@ pub enum ImportEvent<'a> {
         path: &'a Path,
         /// Its number, counted from one.
         number: usize,
-        /// How many there are.
+        /// The number of files.
         of: usize,
     },
-    /// A conversation of a file with several was recorded.
+    /// A conversation in a file with several was recorded.
     Recorded {
-        /// How many so far.
+        /// The number of conversations so far.
         conversations: usize,
-        /// How many the file has.
+        /// The number in the file.
         of: usize,
     },
-    /// A file is done.
+    /// A file was finished.
     Ended(&'a FileReport),
 }
 
-/// What became of the conversations of a file.
+/// Counts of conversations by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ImportCounts {
-    /// Conversations that were not in the record before.
+    /// Conversations that were not recorded before.
     pub new: u64,
-    /// Those that had more to say.
+    /// Conversations with new messages.
     pub grown: u64,
-    /// Those of which everything was there.
+    /// Conversations without changes.
     pub unchanged: u64,
-    /// Those that went another way than the record knew: it has both.
+    /// Conversations that differ from the recorded version: the record has both.
     pub branched: u64,
     /// Messages added to the record.
     pub messages: u64,
     /// Calls added to the record.
     pub calls: u64,
-    /// Messages of answers that were still being written, left for the next import.
+    /// Messages of unfinished answers, left for the next import.
     pub held_back: u64,
 }
 
@@ -63,30 +63,30 @@ impl std::ops::AddAssign for ImportCounts {
     }
 }
 
-/// How the import of a file ended.
+/// The result of importing a file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "outcome", content = "reason", rename_all = "snake_case")]
 pub enum FileOutcome {
-    /// Read to its end.
+    /// The file was read completely.
     Imported,
-    /// Nothing to import in it.
+    /// It has nothing to import.
     Skipped(String),
-    /// It could not be read on from some point; what came before is in the record.
+    /// It could not be read beyond some point; everything before is recorded.
     Failed(String),
 }
 
-/// What was done with one file.
+/// The import of one file.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct FileReport {
     /// The file.
     pub path: PathBuf,
-    /// The program it is from, once that is known.
+    /// The program it is from, once known.
     pub program: Option<&'static str>,
-    /// What became of its conversations.
+    /// The results for its conversations.
     pub counts: ImportCounts,
-    /// Lines that could not be read, and the like.
+    /// Notes, such as on lines that could not be read.
     pub notes: Vec<Note>,
-    /// How it ended.
+    /// The result.
     #[serde(flatten)]
     pub outcome: FileOutcome,
 }
@@ -107,15 +107,15 @@ impl FileReport {
     }
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct ImportReport {
-    /// File by file, in the order in which they were done.
+    /// The files, in the order in which they were imported.
     pub files: Vec<FileReport>,
 }
 
 impl ImportReport {
-    /// Everything together.
+    /// Returns the totals of all files.
     #[must_use]
     pub fn totals(&self) -> ImportCounts {
         self.files.iter().fold(ImportCounts::default(), |mut sum, file| {
@@ -124,7 +124,7 @@ impl ImportReport {
         })
     }
 
-    /// Files that could not be read to their end.
+    /// Returns the files that could not be read completely.
     pub fn failures(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.files.iter().filter_map(|file| match &file.outcome {
             FileOutcome::Failed(reason) => Some((file.path.as_path(), reason.as_str())),
@@ -132,7 +132,7 @@ impl ImportReport {
         })
     }
 
-    /// How many files had nothing to import.
+    /// Returns the number of files with nothing to import.
     #[must_use]
     pub fn skipped(&self) -> usize {
         self.files.iter().filter(|file| matches!(file.outcome, FileOutcome::Skipped(_))).count()

@@ -53,7 +53,7 @@ impl World {
         report
     }
 
-    /// Imports a path that must be read without trouble.
+    /// Imports a path without errors and returns the counts.
     pub(super) fn counts(&mut self, path: &Path) -> ImportCounts {
         let report = self.import(path);
         assert_eq!(report.failures().collect::<Vec<_>>(), []);
@@ -96,12 +96,12 @@ fn line(kind: &str, uuid: &str, parent: &str, text: &str) -> String {
     )
 }
 
-/// A line the user wrote.
+/// A line of the user.
 pub(super) fn user(uuid: &str, parent: &str, text: &str) -> String {
     line("user", uuid, parent, text)
 }
 
-/// A line the model wrote, with the usage of its call.
+/// A line of the model, with the usage of its call.
 pub(super) fn answer(uuid: &str, parent: &str, text: &str) -> String {
     line("assistant", uuid, parent, text)
 }

@@ -1,4 +1,4 @@
-//! Views that another program's compactions made, as references into the record.
+//! Views made by another program's compactions, as references into the record.
 
 use std::collections::HashSet;
 
@@ -15,10 +15,10 @@ use crate::views::summary::{MessageRun, NewSummary};
 
 use super::conversation::{ForeignCompaction, ForeignConversation, ForeignItem};
 
-/// What is noted as the kind of a message that the other program changed or made up.
+/// The kind recorded for a message that the other program changed or inserted.
 const KIND: &str = "imported";
 
-/// The view a compaction made of what `tip` has by now, and its summary.
+/// Returns the view that a compaction made of the contents of `tip`, and its summary.
 pub(super) fn view_of(
     store: &dyn Store,
     owner: &Owner,
@@ -75,12 +75,12 @@ pub(super) fn view_of(
     Ok((view, summary))
 }
 
-/// What was shown in the place of a message.
+/// Returns the form in which a message was shown.
 pub(super) fn rendition(shown: &Message, tokens: u64) -> StoredRendition {
     StoredRendition { kinds: vec![KIND.to_owned()], json: shown.json().to_owned(), tokens }
 }
 
-/// Adds a message to a view; one that follows the last makes its run longer.
+/// Adds a message to a view; a message that follows the last one extends its run.
 fn push_said(view: &mut Vec<NewViewItem>, session: SessionId, seq: u64) {
     if let Some(NewViewItem::Kept(ViewItem::Range { session: last, end_seq, .. })) = view.last_mut()
         && *last == session
@@ -93,7 +93,7 @@ fn push_said(view: &mut Vec<NewViewItem>, session: SessionId, seq: u64) {
     view.push(NewViewItem::Kept(run));
 }
 
-/// The messages that are no longer shown, as runs: those a summary covers.
+/// Returns the messages that are no longer shown, as runs: those that a summary covers.
 fn sources_of(recorded: &[StoredMessage], view: &[ForeignItem]) -> Vec<MessageRun> {
     let shown: HashSet<usize> = view
         .iter()

@@ -8,16 +8,16 @@ use crate::ids::{Owner, SessionId};
 
 use super::state::MemoryState;
 
-/// At most so many candidates are named for a shortened name that fits several.
+/// The maximum number of candidates named for an ambiguous shortened name.
 const CANDIDATES: usize = 20;
 
-/// A text that is kept once, and what those who refer to it call it.
+/// A text that is stored once, with its references.
 #[derive(Clone, Debug)]
 pub(super) struct MemoryArtifact {
-    /// Its place in the order in which texts were first kept.
+    /// Its position in the order in which texts were first stored.
     pub(super) number: u64,
     pub(super) text: String,
-    /// One a session and message, in the order in which they were tied.
+    /// One reference per session and message, in order of creation.
     pub(super) ties: Vec<MemoryReference>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct MemoryArtifact {
 #[derive(Clone, Debug)]
 pub(super) struct MemoryReference {
     pub(super) session: u64,
-    /// The message the text was cut out of; `None` when it came by itself.
+    /// The message from which the text was cut; `None` if it was stored separately.
     pub(super) message: Option<u64>,
     pub(super) artifact: Artifact,
 }
@@ -38,7 +38,7 @@ impl MemoryState {
         self.artifact(owner, &id)
     }
 
-    /// Keeps a text, unless it is kept already, and ties it to a session and a message, unless it is tied already.
+    /// Stores a text, unless it is stored already, and adds a reference from a session and message, unless there is one.
     pub(super) fn tie(&mut self, id: &ArtifactId, ordinal: u64, message: Option<u64>, new: NewArtifact<'_>) {
         let artifact = Artifact {
             id: id.clone(),
@@ -78,7 +78,7 @@ impl MemoryState {
         Ok(kept.into_iter().filter_map(|kept| self.first_tie(owner, kept)).cloned().collect())
     }
 
-    /// The artifact of a name or of the only name that begins so.
+    /// Returns the artifact with this name, or the only one whose name starts with it.
     fn artifact_of(&self, owner: &Owner, id: &ArtifactId) -> Result<(&MemoryArtifact, &Artifact)> {
         let prefix = id.as_str().trim().to_ascii_lowercase();
         let mut fitting: Vec<(&MemoryArtifact, &Artifact)> = self
@@ -98,7 +98,7 @@ impl MemoryState {
         }
     }
 
-    /// An artifact as an owner knows it: by the first of their sessions that referred to it.
+    /// Returns an artifact as an owner sees it: by the first of their sessions that referred to it.
     fn first_tie<'a>(&self, owner: &Owner, kept: &'a MemoryArtifact) -> Option<&'a Artifact> {
         let owned = |tie: &&MemoryReference| {
             self.sessions.get(&tie.session).is_some_and(|session| session.owner == *owner)

@@ -110,7 +110,7 @@ impl MemoryState {
     }
 }
 
-/// What calls are grouped by, in the words of a total.
+/// Returns the group of a call in a total.
 fn group_of(session: &Session, call: &NewCall, by: UsageBy) -> String {
     match by {
         UsageBy::Everything => String::new(),
@@ -132,7 +132,7 @@ fn add(total: &mut UsageTotal, call: &NewCall) {
     total.latency_ms = total.latency_ms.saturating_add(call.latency_ms.unwrap_or_default());
     match call.cost_micro_usd {
         Some(cost) => {
-            // Without a figure of its own, the cache changed nothing.
+            // Without a figure of its own, the cache made no difference.
             let uncached = call.uncached_micro_usd.unwrap_or(cost);
             total.cost_micro_usd = total.cost_micro_usd.saturating_add(cost);
             total.uncached_micro_usd = total.uncached_micro_usd.saturating_add(uncached);

@@ -94,7 +94,7 @@ impl MemoryState {
         self.summaries.insert(self.last_summary, summary);
     }
 
-    /// Checks that the summaries a view shows are there, but for the one that is about to be kept.
+    /// Checks that the summaries in a view exist, except the one that is about to be stored.
     fn check_summaries(&self, owner: &Owner, view: &[ViewItem], new: Option<SummaryId>) -> Result<()> {
         view.iter().try_for_each(|item| match item {
             ViewItem::Summary { summary, .. } if Some(*summary) != new => {

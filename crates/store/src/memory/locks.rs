@@ -7,7 +7,7 @@ use crate::sessions::lock::{Holder, Lease, LockDecision, LockOutcome, LockRecord
 
 use super::state::MemoryState;
 
-/// A guard's place: what it is about, with a chain named by its first session so that every member finds it.
+/// The key of a guard. A chain is identified by its first session, so that every member finds the guard.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MemoryGuardKey {
     Chain(u64),
@@ -16,7 +16,7 @@ pub(super) enum MemoryGuardKey {
 }
 
 impl MemoryGuardKey {
-    /// Whether it is about a chain that began with one of these.
+    /// Whether it concerns one of these chains.
     pub(super) fn is_of(&self, chains: &std::collections::BTreeSet<u64>) -> bool {
         matches!(self, Self::Chain(chain) if chains.contains(chain))
     }
@@ -34,7 +34,7 @@ impl MemoryState {
     pub(super) fn set_guard(&mut self, scope: &GuardScope, name: &str, guard: Option<&Guard>) -> Result<()> {
         let place = (self.guard_place(scope)?, name.to_owned());
         match guard {
-            // The name it is set under is the one it is found by.
+            // The guard is stored under the name with which it is looked up.
             Some(guard) => self.guards.insert(place, Guard { name: name.to_owned(), ..guard.clone() }),
             None => self.guards.remove(&place),
         };
@@ -66,7 +66,7 @@ impl MemoryState {
         LockOutcome::Taken { from, fence: since_ms.unsigned_abs() }
     }
 
-    /// Refuses a write under a lease that is not its holder's any more.
+    /// Fails if a lease is no longer its holder's.
     pub(super) fn check_lease(&self, lease: &Lease) -> Result<()> {
         let is_held = self
             .locks

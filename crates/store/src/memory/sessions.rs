@@ -17,9 +17,9 @@ use crate::views::item::ViewItem;
 
 use super::state::MemoryState;
 
-/// At most so many candidates are named for an ambiguous reference.
+/// The maximum number of candidates named for an ambiguous reference.
 const CANDIDATES: usize = 20;
-/// The word for the most recently active conversation.
+/// The reference to the most recently active conversation.
 const LAST: &str = "last";
 
 impl MemoryState {
@@ -53,7 +53,7 @@ impl MemoryState {
         Ok(self.add_session(new, place, base, view))
     }
 
-    /// Refuses an id that is taken, and a key of another program that leads to a session already.
+    /// Fails if an id is taken, or a key of another program is used by a session already.
     pub(super) fn refuse_twins(&self, new: &NewSession) -> Result<()> {
         let key = new.origin.key.as_deref();
         let by_origin = || Some(self.session_by_origin(&new.owner, &new.origin.program, key?)?.id);
@@ -61,7 +61,7 @@ impl MemoryState {
         taken.or_else(by_origin).map_or(Ok(()), |id| Err(StoreError::SessionExists { id }))
     }
 
-    /// Adds a session whose place and view have been found; its own messages are shown after `view`.
+    /// Adds a session at a known position with a known view; its own messages follow `view`.
     pub(super) fn add_session(
         &mut self,
         new: NewSession,
@@ -97,7 +97,7 @@ impl MemoryState {
         session
     }
 
-    /// A view that may be kept: it shows only what was said on the line that ends with `stretch`.
+    /// Returns a view that may be stored: it refers only to messages on the line that ends with `stretch`.
     pub(super) fn settled(
         &self,
         owner: &Owner,
@@ -109,7 +109,7 @@ impl MemoryState {
         settled(view, &line, made_of, |id| Ok::<_, StoreError>(self.known(owner, id).cloned()))
     }
 
-    /// The stretches behind one, newest first.
+    /// Returns the parts of the line before one, newest first.
     pub(super) fn line(&self, owner: &Owner, stretch: LinePart) -> Vec<LinePart> {
         let by_ordinal =
             |ordinal: u64| Ok::<_, std::convert::Infallible>(self.sessions.get(&ordinal).cloned());
@@ -123,7 +123,7 @@ impl MemoryState {
         Ok(self.members(self.find(owner, id)?.chain).cloned().collect())
     }
 
-    /// The newest member of a chain.
+    /// Returns the newest member of a chain.
     pub(super) fn tip(&self, chain: u64) -> Option<&Session> {
         self.members(chain).next_back()
     }
@@ -157,7 +157,7 @@ impl MemoryState {
         }
     }
 
-    /// The most recently active conversation that is not a sub-agent; if there is none, any. Never a side call.
+    /// Returns the most recently active conversation that is not a sub-agent, or else any. Never a side call.
     fn last(&self, owner: &Owner) -> Option<Session> {
         let is_side_call = |chain: u64| {
             let kind = self.sessions.get(&chain).and_then(|root| root.link.as_ref()).map(|link| link.kind);
@@ -288,7 +288,7 @@ impl MemoryState {
         Ok(gone)
     }
 
-    /// Takes sessions away with everything only they have.
+    /// Removes sessions with everything that only they have.
     fn forget(&mut self, gone: &BTreeSet<u64>) {
         let sessions: Vec<Session> =
             gone.iter().filter_map(|ordinal| self.sessions.remove(ordinal)).collect();
@@ -307,7 +307,7 @@ impl MemoryState {
     }
 }
 
-/// Whether a chain hangs on another as something a person does not look for in a list.
+/// Whether a chain is attached to another in a way that is not shown in lists.
 fn is_attached(chain: &[Session]) -> bool {
     let link = chain.first().and_then(|first| first.link.as_ref());
     link.is_some_and(|link| link.kind.is_attached())

@@ -1,4 +1,4 @@
-//! The data of the store in memory, and look-ups in it. Every change is validated before anything is modified.
+//! The data of the store in memory, and lookups in it. Every change is validated before anything is modified.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,14 +19,14 @@ use super::locks::MemoryGuardKey;
 /// Everything in it.
 #[derive(Debug, Default)]
 pub(super) struct MemoryState {
-    /// By ordinal, so in the order of opening.
+    /// By ordinal, in the order of opening.
     pub(super) sessions: BTreeMap<u64, Session>,
     pub(super) ordinals: BTreeMap<SessionId, u64>,
     /// By the ordinal of the session.
     pub(super) views: BTreeMap<u64, Vec<ViewItem>>,
-    /// By number, so in the order of arrival.
+    /// By number, in the order of arrival.
     pub(super) messages: BTreeMap<u64, StoredMessage>,
-    /// Numbers of messages by the ordinal of their session and their place.
+    /// Numbers of messages by the ordinal of their session and their position.
     pub(super) places: BTreeMap<(u64, u64), u64>,
     pub(super) summaries: BTreeMap<u64, Summary>,
     pub(super) preambles: BTreeMap<PreambleId, StoredPreamble>,
@@ -42,12 +42,12 @@ pub(super) struct MemoryState {
 }
 
 impl MemoryState {
-    /// A session of an owner, by its whole id.
+    /// Returns an owner's session by its whole id.
     pub(super) fn find(&self, owner: &Owner, id: &SessionId) -> Result<&Session> {
         self.known(owner, id).ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() })
     }
 
-    /// As [`find`](Self::find), where an unknown id is no error.
+    /// Like [`find`](Self::find), but an unknown id is not an error.
     pub(super) fn known(&self, owner: &Owner, id: &SessionId) -> Option<&Session> {
         let session = self.ordinals.get(id).and_then(|ordinal| self.sessions.get(ordinal))?;
         (session.owner == *owner).then_some(session)
@@ -66,7 +66,7 @@ impl MemoryState {
         self.sessions.range(chain..).map(|(_, session)| session).filter(move |session| session.chain == chain)
     }
 
-    /// Messages of a session in order, from a place on and before another.
+    /// Returns messages of a session in order, from one position up to another.
     pub(super) fn run(&self, ordinal: u64, from: u64, to: u64) -> impl Iterator<Item = &StoredMessage> {
         let places = (from < to).then(|| self.places.range((ordinal, from)..(ordinal, to)));
         places.into_iter().flatten().filter_map(|(_, number)| self.messages.get(number))
@@ -82,7 +82,7 @@ impl MemoryState {
             .filter_map(move |message| Some((self.known(owner, &message.session)?, message)))
     }
 
-    /// Ordinals of sessions that hang, at any remove, on one of these.
+    /// Returns the ordinals of sessions attached, directly or indirectly, to one of these.
     pub(super) fn hanging_on(&self, owner: &Owner, roots: &BTreeSet<u64>) -> BTreeSet<u64> {
         let mut all = roots.clone();
         loop {

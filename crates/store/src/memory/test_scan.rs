@@ -1,5 +1,5 @@
-//! A model of search for tests: it reads every text of the store in memory, and uses the same rules as everywhere for
-//! matches, order and passages.
+//! A model of search for tests: it reads every text of the store in memory, and uses the same rules for matches, order and passages as the
+//! other stores.
 
 use std::cmp::Ordering;
 
@@ -23,15 +23,15 @@ use crate::sessions::session::Session;
 use super::artifacts::{MemoryArtifact, MemoryReference};
 use super::state::MemoryState;
 
-/// What a candidate is: a message by its number, or a piece of an artifact by the artifact's number and its own. Pieces
-/// come after messages.
+/// The key of a candidate: a message by its number, or a piece of an artifact by the artifact's number and its own. Pieces come after
+/// messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum TextKey {
     Message(u64),
     Piece(u64, usize),
 }
 
-/// What a search may see.
+/// The scope of a search.
 struct MemoryScope<'a> {
     owner: &'a Owner,
     query: &'a SearchQuery,
@@ -50,7 +50,7 @@ impl MemoryScope<'_> {
     }
 }
 
-/// Where a hit stands.
+/// The location of a hit.
 struct MemoryHit<'a> {
     session: &'a Session,
     message: u64,
@@ -117,7 +117,7 @@ impl MemoryState {
         found
     }
 
-    /// The piece of an artifact that fits best.
+    /// Returns the best matching piece of an artifact.
     fn best_piece(
         &self,
         scope: &MemoryScope<'_>,
@@ -141,8 +141,8 @@ impl MemoryState {
         best
     }
 
-    /// The newest reference to an artifact that a search may see. One that came by itself belongs to the last thing said
-    /// in its session, or stands for a tool's answer.
+    /// Returns the newest reference to an artifact within the scope. One without a message belongs to the last message before it in its
+    /// session, or counts as a tool's answer.
     fn newest_reference(&self, scope: &MemoryScope<'_>, kept: &MemoryArtifact) -> Option<MemoryHit<'_>> {
         let mut ties: Vec<&MemoryReference> = kept.ties.iter().collect();
         ties.sort_by_key(|tie| std::cmp::Reverse((tie.session, tie.message)));
@@ -222,7 +222,7 @@ impl MemoryState {
         }
     }
 
-    /// Messages around a place in a conversation, in order.
+    /// Returns the messages around a position in a conversation, in order.
     fn neighbours(&self, scope: &MemoryScope<'_>, place: &MemoryHit<'_>) -> (Vec<Neighbour>, Vec<Neighbour>) {
         let count = scope.query.neighbours as u64;
         let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -260,7 +260,7 @@ impl<'a> MemoryHit<'a> {
     }
 }
 
-/// The text of a message that search looks at.
+/// Returns the searched text of a message.
 fn text_of(message: &StoredMessage) -> String {
     let mut text = String::new();
     if let Some(message) = message.decode() {

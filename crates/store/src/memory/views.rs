@@ -89,7 +89,7 @@ impl MemoryState {
         self.messages.insert(self.last_message, stored);
     }
 
-    /// Keeps the large tool results of a message as artifacts too, as every record does.
+    /// Stores the large tool results of a message as artifacts, as every record does.
     fn keep_artifacts(&mut self, ordinal: u64, id: &SessionId, number: u64, new: &NewMessage) {
         for text in artifact_texts(&new.message) {
             let label = new.tools.first().map_or("", String::as_str);

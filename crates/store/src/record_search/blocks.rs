@@ -15,56 +15,56 @@ use throughline_search::segments::IndexSegment;
 
 use super::source::{SearchSource, SegmentLookup, SourceResult};
 
-/// A word in more than this share of the blocks proposes none: it tells little, and would propose most of the record.
+/// A word in a larger share of the blocks proposes none: it is insignificant, and would propose most of the record.
 const COMMON_SHARE: f64 = 0.25;
-/// The commonest words are not looked up in all segments as long as they have together at most this share of the weight of all.
+/// The most common words are not looked up in all segments while together they have at most this share of the total weight.
 const LEFT_OUT_SHARE: f64 = 0.125;
-/// Of a large record every such segment is asked first, ...
+/// In a large record, every such segment is looked up first, ...
 const SAMPLED_EVERY: usize = 16;
-/// ... where there are at least so many of these.
+/// ... if there are at least this many of them.
 const MIN_SAMPLED_SEGMENTS: usize = 4;
-/// Words that are looked up; each costs a read of every segment.
+/// The maximum number of words looked up; each needs a read of every segment.
 const MAX_WORDS: usize = 10;
-/// Words that a sample is asked for. The rarest of them are looked up.
+/// The maximum number of words looked up in the sample. The rarest of them are looked up everywhere.
 const MAX_SAMPLED_WORDS: usize = 20;
-/// A word that so many of the sampled blocks hold is looked up only by the forms that occur in these.
+/// If at least this many sampled blocks have a word, it is looked up only by the forms that occur in them.
 const MIN_HOLDERS: usize = 20;
-/// Blocks that are put in order: the messages of so many are looked at.
+/// The maximum number of blocks that are ordered: the messages of this many are examined.
 const MAX_ORDERED: usize = 8_000;
 
-/// The blocks that hold words of a question.
+/// The blocks with words of a question.
 pub(super) struct QuestionBlocks {
-    /// How common its words are.
+    /// The frequencies of its words.
     commonness: Commonness,
-    /// Words that were looked up in every segment, by their numbers.
+    /// The numbers of words that were looked up in every segment.
     words: Vec<usize>,
-    /// Segments that may hold any, in order, with the blocks that hold each of these words.
+    /// Segments with any of these words, in order, with the blocks that have each word.
     found: Vec<(IndexSegment, Vec<BlockSet>)>,
-    /// Where a segment is in `found`.
+    /// The index of a segment in `found`.
     places: BTreeMap<IndexSegment, usize>,
 }
 
-/// A word that is looked up.
+/// A word to look up.
 struct WordLookup {
     number: usize,
-    /// Its forms, its own first.
+    /// Its forms, the original first.
     forms: Vec<WordForm>,
-    /// The share of the sampled blocks that hold it.
+    /// The share of the sampled blocks that have it.
     share: f64,
 }
 
 #[derive(Clone, Copy)]
 struct WordForm {
     fingerprint: u32,
-    /// Its place in what the sample was asked for.
+    /// Its position in the sample's lookup.
     place: usize,
 }
 
-/// The blocks of the sampled segments that hold each form.
+/// The blocks of the sampled segments that have each form.
 type SampledForms = BTreeMap<IndexSegment, Vec<BlockSet>>;
 
 impl QuestionBlocks {
-    /// Asks the index. Only blocks count that have of every set of `required` fingerprints one.
+    /// Looks up the index. Only blocks with at least one fingerprint of every set in `required` are used.
     pub(super) fn look_up<S: SearchSource>(
         source: &S,
         question: &Question,
@@ -116,18 +116,18 @@ impl QuestionBlocks {
         Ok(Self { commonness, words: words.into_iter().map(|word| word.number).collect(), found, places })
     }
 
-    /// How common the words of the question are.
+    /// Returns the frequencies of the words of the question.
     pub(super) fn commonness(&self) -> &Commonness {
         &self.commonness
     }
 
-    /// Whether anything in a segment holds a word: then the index knows the segment.
+    /// Whether any block of a segment has a word, which means that the segment is indexed.
     pub(super) fn knows(&self, segment: IndexSegment) -> bool {
         self.holders(segment).is_some_and(|holders| holders.iter().any(|blocks| !blocks.is_empty()))
     }
 
-    /// Blocks of a segment without which no text holds every word of a query: those with every word that is looked up here and
-    /// wanted there as it is. A text that was not looked up may be anywhere.
+    /// Returns the blocks of a segment outside which no text has every word of a query: those with every word that was looked up and is
+    /// required in this form. Texts that were not looked up may be anywhere.
     pub(super) fn with_all(&self, segment: IndexSegment, alone: &[usize]) -> BlockSet {
         let mut blocks = BlockSet::all();
         let Some(holders) = self.holders(segment) else { return BlockSet::none() };
@@ -143,12 +143,12 @@ impl QuestionBlocks {
         self.places.get(&segment).and_then(|at| self.found.get(*at)).map(|(_, holders)| holders.as_slice())
     }
 
-    /// The rows of blocks that hold words of the question, those first whose words tell most; of two that tell the same the newer.
+    /// Returns the rows of blocks with words of the question, those with the most significant words first; of equal ones the newer first.
     pub(super) fn best(&self) -> Vec<Range<i64>> {
         let weights = self.commonness.weights();
         let holding = |word: &usize| self.commonness.holding.get(*word).copied().unwrap_or_default();
         let is_common = |word: &usize| holding(word) > self.commonness.runs * COMMON_SHARE;
-        // A word that is nowhere proposes nothing, however rare that makes it.
+        // A word without blocks proposes nothing, however rare it is.
         let all_common = self.words.iter().filter(|word| holding(word) > 0.0).all(is_common);
         let mut blocks: Vec<(f64, i64, i64)> = Vec::new();
         for (segment, holders) in &self.found {
@@ -188,7 +188,7 @@ impl WordLookup {
     }
 }
 
-/// The words of a question, the longest where there are more.
+/// Returns the words of a question, the longest if there are too many.
 fn word_lookups(question: &Question, most: usize) -> Vec<WordLookup> {
     let mut places = 0..;
     let look_ups = question.look_ups(most).into_iter();
@@ -204,7 +204,7 @@ fn word_lookups(question: &Question, most: usize) -> Vec<WordLookup> {
         .collect()
 }
 
-/// Asks some segments for every form. Sets how common words are, and leaves out forms that common words hardly have.
+/// Looks up every form in some segments. Sets the frequencies of words, and drops forms that rarely occur for common words.
 fn sample<L: SegmentLookup>(
     lookup: &mut L,
     segments: &[IndexSegment],
@@ -234,8 +234,8 @@ fn sample<L: SegmentLookup>(
     Ok(sampled)
 }
 
-/// Takes the words out that are not looked up any further: those that are too common to propose anything, unless all are; the
-/// commonest, as long as they tell little together; and what is more than may be looked up. The order of the others stays.
+/// Removes the words that are not looked up further: those too common to propose anything, unless all are; the most common, while together
+/// they are insignificant; and those beyond the limit. The order of the others is unchanged.
 fn leave_out_common(words: &mut Vec<WordLookup>, runs: f64) -> Vec<WordLookup> {
     let shares =
         Commonness { runs, holding: words.iter().map(|word| runs * word.share).collect(), mean_length: 0.0 };
@@ -260,8 +260,8 @@ fn leave_out_common(words: &mut Vec<WordLookup>, runs: f64) -> Vec<WordLookup> {
     out
 }
 
-/// Numbers of the words of a question that a query wants as single words: what holds every word of the query holds these, in
-/// this very form.
+/// Returns the numbers of a question's words that a query requires as single words: a text with every word of the query has these, in this
+/// form.
 pub(super) fn wanted_alone(question: &Question, query: &ParsedQuery) -> Vec<usize> {
     query.single_words().filter_map(|word| question.number_of(word)).collect()
 }

@@ -20,14 +20,14 @@ use super::source::{
     ArtifactReference, MessageRows, PieceRows, PlaceOrder, ScanStep, SearchSource, SourceResult,
 };
 
-/// Makes hits of what was ranked.
+/// Converts ranked passages to hits.
 pub(super) struct HitBuilder<'a, 's, S> {
     pub(super) source: &'s S,
     pub(super) scope: &'a mut SearchScope<'s, S>,
     conversations: ConversationCache,
 }
 
-/// Where a hit stands.
+/// The location of a hit.
 pub(super) struct HitLocation {
     pub(super) session: i64,
     pub(super) message: u64,
@@ -37,13 +37,13 @@ pub(super) struct HitLocation {
     pub(super) at_ms: i64,
 }
 
-/// What hits of the same conversation share, by its chain.
+/// Data shared by hits of the same conversation, by its chain.
 type ConversationCache = HashMap<u64, Rc<ConversationInfo>>;
 
 pub(super) struct ConversationInfo {
-    /// The title of its newest session that has one.
+    /// The newest title of its sessions.
     title: Option<String>,
-    /// In order; read only where neighbours are shown.
+    /// In order; read only if neighbours are shown.
     pub(super) runs: Vec<RunOfSession>,
 }
 
@@ -54,10 +54,10 @@ pub(super) struct RunOfSession {
     pub(super) end_seq: u64,
 }
 
-/// What the order of the messages of a conversation is needed for.
+/// The purpose for which the order of a conversation's messages is needed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunsOf {
-    /// Messages beside a hit, where the question wants any.
+    /// Messages next to a hit, if requested.
     Context,
     /// Passages of several messages.
     Passages,
@@ -68,7 +68,7 @@ impl<'a, 's, S: SearchSource> HitBuilder<'a, 's, S> {
         Self { source, scope, conversations: ConversationCache::new() }
     }
 
-    /// Hits as they are shown.
+    /// Returns hits as they are shown.
     pub(super) fn hits(
         &mut self,
         ranked: &[RankedHit<i64>],
@@ -137,7 +137,7 @@ impl<'a, 's, S: SearchSource> HitBuilder<'a, 's, S> {
         Ok(hit.map(|hit| Hit { artifact: Some(location), ..hit }))
     }
 
-    /// A passage as it is shown; `None` if its session is not the owner's.
+    /// Returns a passage as it is shown; `None` if its session is not the owner's.
     pub(super) fn hit(
         &mut self,
         place: HitLocation,
@@ -167,7 +167,7 @@ impl<'a, 's, S: SearchSource> HitBuilder<'a, 's, S> {
         }))
     }
 
-    /// What is known of a conversation by its chain.
+    /// Returns the data of a conversation by its chain.
     pub(super) fn conversation(&mut self, chain: u64, runs: RunsOf) -> SourceResult<S, Rc<ConversationInfo>> {
         let needs_runs = runs == RunsOf::Passages || self.scope.query.neighbours > 0;
         match self.conversations.get(&chain) {
@@ -184,7 +184,7 @@ impl<'a, 's, S: SearchSource> HitBuilder<'a, 's, S> {
         let members = self.source.members_of(chain)?;
         let title = members.iter().rev().find_map(|member| member.title.clone());
         let mut runs = Vec::new();
-        // Only neighbours are looked for in them.
+        // Only neighbours are searched in them.
         if needs_runs && let Some(tip) = members.last() {
             let at = |ordinal| match members.iter().find(|member| member.ordinal == ordinal) {
                 Some(member) => Ok(Some(member.clone())),
@@ -209,7 +209,7 @@ impl<'a, 's, S: SearchSource> HitBuilder<'a, 's, S> {
         Ok(ConversationInfo { title, runs })
     }
 
-    /// Messages around a place in a conversation, in order.
+    /// Returns the messages around a position in a conversation, in order.
     fn neighbours(
         &self,
         conversation: &ConversationInfo,

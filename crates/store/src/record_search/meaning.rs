@@ -1,9 +1,8 @@
 //! Adds passages found by vectors to those found by words.
 //!
-//! Words come first. A passage gets `1 / (K + rank)` for its rank among those found by words, and the same times a
-//! weight for its rank among the nearest vectors (reciprocal rank fusion). In conversations of short turns a vector says
-//! little about a turn, and the weight is zero: passages found by meaning alone then come after all that were found by
-//! words, and displace none of them.
+//! Passages found by words come first. A passage gets `1 / (K + rank)` for its rank among those found by words, and the same times a weight
+//! for its rank among the nearest vectors (reciprocal rank fusion). In conversations of short turns a vector describes a turn poorly, and
+//! the weight is zero: passages found only by meaning then come after all that were found by words, and displace none of them.
 
 use std::collections::HashMap;
 
@@ -14,16 +13,16 @@ use super::QuestionMeaning;
 use super::scope::SearchScope;
 use super::source::{SearchSource, SourceResult};
 
-/// The smaller, the more the first places count. With the usual 60 a passage in the middle of both lists would come before the
-/// best of one.
+/// The smaller it is, the more the first ranks count. With the usual 60, a passage in the middle of both lists would precede the best of
+/// one.
 const RANK_OFFSET: f64 = 10.0;
-/// Words of a message on average up to which vectors have no weight: shorter than half a passage, a message is compared together
+/// The average number of words per message up to which vectors have no weight: a message shorter than half a passage is compared together
 /// with the one before it.
 const SHORT_TURN_WORDS: f64 = 40.0;
-/// From here on they have all of it: most messages fill a passage.
+/// The average from which they have full weight: most messages fill a passage.
 const LONG_TURN_WORDS: f64 = 80.0;
 
-/// What a search goes on with.
+/// What a search continues with.
 #[derive(Default)]
 pub(super) struct SearchMeaning {
     pub(super) nearest: Nearest,
@@ -31,7 +30,7 @@ pub(super) struct SearchMeaning {
 }
 
 impl SearchMeaning {
-    /// The nearest passages of what is searched.
+    /// Returns the nearest passages in the scope.
     pub(super) fn find<S: SearchSource>(
         source: &S,
         scope: &SearchScope<'_, S>,
@@ -51,14 +50,13 @@ impl SearchMeaning {
     }
 }
 
-/// How much vectors count where messages have so many words on average.
+/// Returns the weight of vectors for this average number of words per message.
 pub(super) fn weight(mean_words: f64) -> f64 {
     ((mean_words - SHORT_TURN_WORDS) / (LONG_TURN_WORDS - SHORT_TURN_WORDS)).clamp(0.0, 1.0)
 }
 
-/// Gives candidates the scores of both lists together. `near` has the places of the nearest passages, by the keys of
-/// candidates; scores are those by words, and zero for candidates that hold none. The first `by_words` candidates are those a search
-/// by words alone has found: without weight, no other comes before these.
+/// Combines the scores of both lists. `near` has the ranks of the nearest passages, by the keys of candidates; scores are those by words,
+/// and zero for candidates without any. The first `by_words` candidates are those found by words: without weight, no other precedes them.
 pub(super) fn fuse<P>(
     candidates: &mut [PassageCandidate<P>],
     by_words: usize,

@@ -1,4 +1,4 @@
-//! Tests of putting both lists together.
+//! Tests of combining both lists.
 
 use super::*;
 

@@ -1,18 +1,17 @@
 //! Rejects messages by their raw JSON: many that cannot match a query are skipped without being decoded.
 //!
-//! The characters of a text are in its JSON unchanged and in order, except for escaped ones. So is every run of letters,
-//! after folding both: a JSON text without a run of the query contains no substring or word with it. If words must be
-//! adjacent, a run that is always followed by other words does not match either. JSON that escapes other characters by
-//! number cannot be judged, and passes.
+//! The characters of a text are in its JSON unchanged and in order, except for escaped ones. The same is true for every run of letters,
+//! after folding both: a JSON text without a run of the query contains no substring or word with it. If words must be adjacent, a run that
+//! is always followed by other words does not match either. JSON that escapes other characters by number cannot be judged, and passes.
 
 use memchr::memmem::Finder;
 use throughline_search::case_fold::fold_text;
 use throughline_search::query::{ParsedQuery, QueryTerm, SearchMethod};
 
-/// Of many words, and of the atoms of one, these are looked for.
+/// The maximum number of words, and of the atoms of one, that are searched.
 const MAX_LOOKED_FOR: usize = 4;
 
-/// Passes JSON whose text may answer a question.
+/// Accepts JSON whose text may match a question.
 pub(crate) struct Prefilter {
     wanted: Vec<JsonTraces>,
     by_number: Finder<'static>,
@@ -20,18 +19,18 @@ pub(crate) struct Prefilter {
     unhyphened: String,
 }
 
-/// What something that is wanted leaves in JSON.
+/// The traces of a required text in JSON.
 struct JsonTraces {
-    /// Runs that are all there.
+    /// Runs that must all be present.
     runs: Vec<Finder<'static>>,
-    /// What follows the first of them.
+    /// The run after the first of them.
     next: Option<Vec<u8>>,
-    /// What is there instead, if words are held together: it may be written with hyphens in it.
+    /// The alternative if words are joined: it may be written with hyphens.
     whole: Option<Finder<'static>>,
 }
 
 impl Prefilter {
-    /// For a question and the way it is looked for.
+    /// Creates the filter for a question and a search method.
     pub(crate) fn new(query: &ParsedQuery, way: SearchMethod) -> Self {
         let wanted = match way {
             SearchMethod::Substring => vec![JsonTraces::of_substring(&query.substring)],
@@ -42,12 +41,12 @@ impl Prefilter {
         Self { wanted, by_number: Finder::new("\\u"), folded: String::new(), unhyphened: String::new() }
     }
 
-    /// Whether the text in this JSON may answer.
+    /// Whether the text in this JSON may match.
     pub(crate) fn passes(&mut self, json: &str) -> bool {
         let Self { wanted, by_number, folded, unhyphened } = self;
         folded.clear();
         if json.is_ascii() {
-            // What folding does to white space makes no difference to a run without any.
+            // Folding of white space makes no difference to a run without any.
             folded.push_str(json);
             folded.make_ascii_lowercase();
         } else {
@@ -73,7 +72,7 @@ impl Prefilter {
 }
 
 impl JsonTraces {
-    /// Splits at characters that may be written as escapes, and at white space, whose form may differ.
+    /// Splits at characters that may be escaped, and at white space, whose form may differ.
     fn of_substring(substring: &str) -> Self {
         let runs = substring.split(['"', '\\', '/', ' ']);
         let longest = runs.max_by_key(|run| run.len()).unwrap_or_default();
@@ -93,11 +92,11 @@ impl JsonTraces {
     }
 
     fn are_in(&self, json: &[u8]) -> bool {
-        // Where there are other letters than those of ASCII, it takes more to tell what parts words.
+        // With letters beyond ASCII, the separators of words are harder to determine.
         self.runs.iter().all(|run| run.find(json).is_some()) && (!json.is_ascii() || self.follow_in(json))
     }
 
-    /// Whether the second may follow the first somewhere, if it has to.
+    /// Whether the second run may follow the first somewhere, if required.
     fn follow_in(&self, json: &[u8]) -> bool {
         let (Some(first), Some(next)) = (self.runs.first(), &self.next) else { return true };
         let mut rest = json;
@@ -111,12 +110,11 @@ impl JsonTraces {
     }
 }
 
-/// Whether a word may be the next in JSON, after anything that is none.
+/// Whether a word may be next in JSON, after any non-word characters.
 fn may_go_on_with(mut json: &[u8], word: &[u8]) -> bool {
     loop {
         match json {
-            // Another part of the message, an end, or JSON in JSON, which is escaped twice: what comes next in the
-            // text stands elsewhere.
+            // Another part of the message, an end, or JSON in JSON, which is escaped twice: the next word of the text is elsewhere.
             [] | [b'"', ..] | [b'\\', b'\\' | b'"', ..] => return true,
             [b'\\', _, rest @ ..] => json = rest,
             [next, ..] if next.is_ascii_alphanumeric() => return json.starts_with(word),

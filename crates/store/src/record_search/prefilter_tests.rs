@@ -1,4 +1,4 @@
-//! Tests of the quick look: whatever answers passes.
+//! Tests that every match passes the filter.
 
 use proptest::prelude::*;
 use throughline_search::matching::Matcher;
@@ -52,7 +52,7 @@ fn characters_that_are_written_by_number_tell_nothing() {
     assert!(passes("slow", SearchMethod::Substring, json) && passes("slow", SearchMethod::Words, json));
 }
 
-/// A text as a message of one part, of two parts, or as arguments of a call, once more in JSON.
+/// A text as a message of one part, of two parts, or as arguments of a call, escaped once more.
 fn messages(text: &str) -> [String; 4] {
     let half = text.floor_char_boundary(text.len() / 2);
     let part = |text: &str| format!(r#"{{"type":"text","text":{}}}"#, compact_json_string(text));

@@ -1,7 +1,7 @@
-//! What the index proposes: the messages and pieces of blocks that hold the fingerprints of a question, newest first.
+//! The proposals of the index: the messages and pieces in blocks with the fingerprints of a question, newest first.
 //!
-//! A substring of one or two characters has no triples. It is looked for at the beginning of words in everything, and
-//! anywhere in what is newest.
+//! A substring of one or two characters has no triples. It is searched at the beginning of words everywhere, and inside words in the newest
+//! texts.
 
 use std::ops::Range;
 
@@ -16,16 +16,15 @@ use super::source::{
 };
 use super::state::{Bounds, SearchState};
 
-/// Things the index is asked for at once; the first tell most. Texts decide about the rest.
+/// The maximum number of fingerprints looked up at once; the first are the most significant. The texts decide about the rest.
 const MAX_LOOKED_UP: usize = 40;
-/// A conversation of fewer messages is read through rather than looked up.
+/// A conversation with fewer messages is read instead of looked up.
 const SMALL_CONVERSATION: i64 = 3_000;
 
-/// What is known of the blocks of messages before a query is looked up: numbers of the words of a question that every text has which
-/// holds the words of the query.
+/// The known blocks of messages before a query is looked up, with the numbers of the question's words that every matching text has.
 pub(super) type KnownBlocks<'b> = Option<(&'b QuestionBlocks, Vec<usize>)>;
 
-/// Gathers messages and pieces of artifacts that hold the words of a question.
+/// Collects messages and pieces of artifacts with the words of a question.
 pub(super) fn word_candidates<S: SearchSource>(
     source: &S,
     query: &ParsedQuery,
@@ -42,7 +41,7 @@ pub(super) fn word_candidates<S: SearchSource>(
     Ok(())
 }
 
-/// Gathers what holds a question as a substring.
+/// Collects messages and pieces that contain a question as a substring.
 pub(super) fn substring_candidates<S: SearchSource>(
     source: &S,
     query: &ParsedQuery,
@@ -51,7 +50,7 @@ pub(super) fn substring_candidates<S: SearchSource>(
 ) -> SourceResult<S, ()> {
     let wanted = each_alone(rarest_triples(&query.substring));
     if wanted.is_empty() && !query.wanted.is_empty() {
-        // Words first: they are found wherever they are.
+        // By words first, which are found everywhere.
         word_candidates(source, query, &None, scope, gathered)?;
     }
     if !read_small_conversation(source, scope, gathered)? {
@@ -60,12 +59,12 @@ pub(super) fn substring_candidates<S: SearchSource>(
     pieces_with(source, &wanted, scope, gathered)
 }
 
-/// Fingerprints that are all wanted.
+/// Returns fingerprints that are all required.
 fn each_alone(fingerprints: impl IntoIterator<Item = u32>) -> Vec<Vec<u32>> {
     fingerprints.into_iter().map(|fingerprint| vec![fingerprint]).collect()
 }
 
-/// Looks at the messages in blocks that hold what is wanted.
+/// Examines the messages in blocks with the required fingerprints.
 fn messages_with<S: SearchSource>(
     source: &S,
     wanted: &LookupTerms,
@@ -87,7 +86,7 @@ fn messages_with<S: SearchSource>(
     })
 }
 
-/// Looks at the pieces of artifacts that hold what is wanted. Of an artifact the piece that fits best is kept.
+/// Examines the pieces of artifacts with the required fingerprints. Of each artifact the best matching piece is used.
 fn pieces_with<S: SearchSource>(
     source: &S,
     wanted: &LookupTerms,
@@ -106,7 +105,7 @@ fn pieces_with<S: SearchSource>(
     })
 }
 
-/// Segments from the first row to the last.
+/// Returns the segments from the first row to the last.
 pub(super) fn segments(rows: Option<(i64, i64)>) -> Vec<IndexSegment> {
     match rows {
         Some((first, last)) => IndexSegment::of_row(first).through(IndexSegment::of_row(last)).collect(),
@@ -114,7 +113,7 @@ pub(super) fn segments(rows: Option<(i64, i64)>) -> Vec<IndexSegment> {
     }
 }
 
-/// Notes messages that the index does not know at all: it was damaged, or another program removed parts of it.
+/// Records messages that are not indexed at all: the index was damaged, or another program removed parts of it.
 pub(super) fn note_unindexed<S: SearchSource>(
     source: &S,
     known: Option<&QuestionBlocks>,
@@ -134,8 +133,8 @@ pub(super) fn note_unindexed<S: SearchSource>(
     Ok(())
 }
 
-/// Calls `look` with the rows of blocks that hold what is wanted, the newest first, until it has seen enough. A source that is asked over a
-/// distance gets the rows of several segments together, few at first.
+/// Calls `look` with the rows of matching blocks, newest first, until it has enough. A remote source gets the rows of several segments
+/// together, few at first.
 fn each_block<S: SearchSource>(
     source: &S,
     segments: Vec<IndexSegment>,
@@ -152,7 +151,7 @@ fn each_block<S: SearchSource>(
         }
         let mut found = holders.of(segment, wanted)?;
         within.iter().for_each(|within| found.keep(within));
-        // Blocks that follow one another are read as one.
+        // Adjacent blocks are read as one.
         for block in found.descending() {
             let rows = segment.rows_of(block);
             match runs.last_mut() {
@@ -173,7 +172,7 @@ fn each_block<S: SearchSource>(
     Ok(())
 }
 
-/// Whether everything that may be seen is so little that it is read rather than looked up.
+/// Whether the scope is so small that it is read instead of looked up.
 pub(super) fn is_small<S: SearchSource>(source: &S, scope: &SearchScope<'_, S>) -> SourceResult<S, bool> {
     let messages = match scope.chains() {
         Some(chains) => source.messages_of(&chains)?,
@@ -182,7 +181,7 @@ pub(super) fn is_small<S: SearchSource>(source: &S, scope: &SearchScope<'_, S>) 
     Ok(messages <= SMALL_CONVERSATION)
 }
 
-/// Looks at every message of the conversation that is searched, if it is one and it is small. Tells whether it did.
+/// Examines every message of the searched conversation, if there is one and it is small. Returns whether it did.
 fn read_small_conversation<S: SearchSource>(
     source: &S,
     scope: &mut SearchScope<'_, S>,

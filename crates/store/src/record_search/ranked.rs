@@ -1,8 +1,8 @@
-//! Passages for a question of which not every word must be found.
+//! Passages for a question that need not have every word of it.
 //!
-//! A small conversation or record is read as a whole. In a large one, the index shows which blocks of rows contain which
-//! words, and the blocks with the rarest words are read. The windows of these texts are weighted, short messages are
-//! completed with their neighbours, and the best passages are returned.
+//! A small conversation or record is read as a whole. In a large one, the index shows which blocks of rows contain which words, and the
+//! blocks with the rarest words are read. The windows of these texts are weighted, short messages are completed with their neighbours, and
+//! the best passages are returned.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -31,31 +31,31 @@ use super::proposals::segments;
 use super::references::newest_reference;
 use super::source::{MessageRows, PieceRows, PlaceOrder, ScanStep, SearchRow, SearchSource, SourceResult};
 
-/// Texts of messages that are read of a large record, and their bytes: as many as take a few milliseconds.
+/// The maximum number of messages read from a large record, and of their bytes: as many as take a few milliseconds.
 const MAX_MESSAGES_READ: usize = 600;
 const MAX_BYTES_READ: usize = 2 << 20;
-/// Rows whose filters are checked to find these.
+/// The maximum number of rows whose filters are checked to find these.
 const MAX_MESSAGES_SEEN: usize = 8_000;
-/// Pieces of artifacts that are read, 64 KB each.
+/// The maximum number of artifact pieces read, 64 KB each.
 const MAX_PIECES_READ: usize = 16;
-/// Pieces whose artifacts are checked to find these.
+/// The maximum number of pieces whose artifacts are checked to find these.
 const MAX_PIECES_SEEN: usize = 1_000;
-/// Windows that are completed with the messages beside them, at least: a few times what is shown, for some of them overlap.
+/// The minimum number of windows that are completed with adjacent messages: several times the number shown, because some overlap.
 const MIN_COMPLETED: usize = 60;
-/// Messages beside a short one that are read to complete it.
+/// The maximum number of messages read next to a short one to complete it.
 const MAX_BESIDE: u64 = 8;
 
 /// A search for passages.
 pub(super) struct RankedSearch<'q, 'a, 's, S> {
     builder: HitBuilder<'a, 's, S>,
     question: &'q Question,
-    /// Rows that are among the hits already.
+    /// Rows that are hits already.
     shown: &'q HashSet<i64>,
     texts: Vec<RankedText>,
     newest_ms: Millis,
 }
 
-/// A text that holds words of the question.
+/// A text with words of the question.
 struct RankedText {
     row: i64,
     session: i64,
@@ -64,18 +64,18 @@ struct RankedText {
     source: HitSource,
     tools: Vec<String>,
     at_ms: Millis,
-    /// The text, where it holds anything.
+    /// The text, if it has any of them.
     text: String,
     bytes: usize,
     windows: WindowTallies,
-    /// The artifact it is a piece of, and the line the piece begins on.
+    /// The artifact it is a piece of, and the first line of the piece.
     artifact: Option<(ArtifactId, u64)>,
 }
 
-/// Where a passage begins: which text, which of its windows.
+/// The start of a passage: the text, and the window in it.
 type WindowPlace = (usize, usize);
 
-/// A passage with what it shows.
+/// A passage with its text.
 struct BuiltPassage {
     at: usize,
     text: String,
@@ -94,8 +94,8 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         Self { builder, question, shown, texts: Vec::new(), newest_ms: 0 }
     }
 
-    /// The best passages, at most so many. Messages of `blocks` are read; everything where there are none. `nearest` are those
-    /// nearest in meaning; none where nothing is known of that.
+    /// Returns the best passages, up to a limit. Messages of `blocks` are read; without blocks, everything. `nearest` are the passages
+    /// nearest in meaning, if known.
     pub(super) fn hits(
         mut self,
         blocks: Option<&QuestionBlocks>,
@@ -141,7 +141,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         Ok(hits)
     }
 
-    /// Adds the passages that are nearest in meaning, and ranks all by both.
+    /// Adds the passages nearest in meaning, and ranks all by both.
     fn add_nearest(
         &mut self,
         nearest: &Nearest,
@@ -189,7 +189,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         Ok(())
     }
 
-    /// Reads a message for one of its windows, if it may be seen.
+    /// Reads a message for one of its windows, if it is in the scope.
     fn read_near(&mut self, row: i64, part: usize) -> SourceResult<S, Option<WindowPlace>> {
         let source = self.builder.source;
         let mut read = MessageReading::Refused;
@@ -213,7 +213,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         Ok(())
     }
 
-    /// Reads a message, if it may be seen; gives the bytes that were read.
+    /// Reads a message, if it is in the scope; returns the number of bytes read.
     fn read_message(&mut self, row: &SearchRow<'_>) -> SourceResult<S, Option<usize>> {
         Ok(match self.read_message_and(row, &[])? {
             MessageReading::Refused => None,
@@ -222,7 +222,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         })
     }
 
-    /// As [`read_message`](Self::read_message); these windows are held whatever words they hold.
+    /// Like [`read_message`](Self::read_message), and keeps these windows whatever words they have.
     fn read_message_and(&mut self, row: &SearchRow<'_>, parts: &[usize]) -> SourceResult<S, MessageReading> {
         if !self.builder.scope.admits(row)? {
             return Ok(MessageReading::Refused);
@@ -253,11 +253,11 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         Ok(MessageReading::Added)
     }
 
-    /// Reads the messages of the blocks whose words tell most.
+    /// Reads the messages of the blocks with the most significant words.
     fn read_proposed(&mut self, blocks: &QuestionBlocks) -> SourceResult<S, ()> {
         let source = self.builder.source;
         let blocks = blocks.best();
-        // Blocks are read whole: whether it is enough is asked when another one begins.
+        // Blocks are read completely: the limit is checked at the start of each.
         let (mut seen, mut read, mut bytes, mut at) = (0, 0, 0, 0);
         source.each_message(MessageRows::InOrder(&blocks), |row| {
             let is_in = |block: &Range<i64>| block.contains(&row.row);
@@ -277,7 +277,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         Ok(())
     }
 
-    /// Reads pieces of artifacts that hold words of the question.
+    /// Reads pieces of artifacts with words of the question.
     fn read_pieces(&mut self) -> SourceResult<S, ()> {
         let source = self.builder.source;
         let segments = segments(source.piece_rows()?);
@@ -318,7 +318,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         Ok(())
     }
 
-    /// How common the words are: in the windows that were read, or as the index says.
+    /// Returns the frequencies of the words: in the windows that were read, or from the index.
     fn commonness(&self, from_index: Option<&Commonness>) -> Commonness {
         let windows: usize = self.texts.iter().map(|text| text.windows.windows).sum();
         let length: u64 = self.texts.iter().map(|text| text.windows.length).sum();
@@ -335,7 +335,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         Commonness { runs: windows as f64, holding, mean_length }
     }
 
-    /// A window with the messages beside it where it is short, weighed again.
+    /// Completes a short window with adjacent messages, and computes its weight again.
     fn candidate(
         &mut self,
         (at, part): WindowPlace,
@@ -350,7 +350,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         let own_text = own.text.get(range.clone()).unwrap_or_default().to_owned();
         let role = own.source.role;
         let (mut cut_before, mut cut_after) = (range.start > 0, range.end < own.text.trim_end().len());
-        // Every message but the first is introduced by who speaks: one word each.
+        // Every message except the first is introduced by its author: one word each.
         let mut room = PASSAGE_WORDS.saturating_sub(count_words(&own_text, PASSAGE_WORDS) + 1);
         let may_complete = own.artifact.is_none() && room > 1 && self.builder.scope.query.has_no_filters();
         let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -400,7 +400,7 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
         }))
     }
 
-    /// Messages right before or after one, as far as there is room, the nearest first.
+    /// Returns messages directly before or after one, as far as they fit, the nearest first.
     fn beside(
         &mut self,
         session: i64,
@@ -488,18 +488,18 @@ impl<'q, 'a, 's, S: SearchSource> RankedSearch<'q, 'a, 's, S> {
     }
 }
 
-/// What came of reading a message.
+/// The result of reading a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MessageReading {
-    /// It may not be seen, or cannot be read.
+    /// It is out of scope, or cannot be read.
     Refused,
-    /// It was read, and the filters leave it out.
+    /// It was read, and the filters exclude it.
     LeftOut { bytes: usize },
-    /// It is the last of the texts.
+    /// It was added as the last text.
     Added,
 }
 
-/// Which side of a message.
+/// A side of a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NeighbourSide {
     Before,
@@ -512,6 +512,6 @@ struct TextPart {
     role: Role,
     range: Range<usize>,
     text: String,
-    /// Whether there is more of the message on the far side.
+    /// Whether the message continues on the far side.
     is_cut: bool,
 }

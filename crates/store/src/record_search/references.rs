@@ -1,9 +1,9 @@
-//! Who refers to an artifact, of those a search may see.
+//! The references to an artifact within the scope of a search.
 
 use super::scope::SearchScope;
 use super::source::{ArtifactReference, ScanStep, SearchSource, SourceResult};
 
-/// The newest reference to an artifact that a search may see.
+/// Returns the newest reference to an artifact within the scope of a search.
 pub(super) fn newest_reference<S: SearchSource>(
     source: &S,
     artifact: i64,

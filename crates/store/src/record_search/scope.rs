@@ -21,18 +21,18 @@ pub(super) struct SearchScope<'a, S> {
     pub(super) query: &'a SearchQuery,
     /// The line of the conversation to search; everything if there is none.
     line: Option<Vec<LinePart>>,
-    /// Whether sessions are the owner's, by their ordinals.
+    /// Whether sessions are the owner's, by ordinal.
     owned: HashMap<i64, bool>,
     sessions: SessionCache,
-    /// Messages that could not be read, by session and place.
+    /// Messages that could not be read, by session and position.
     unseen: Vec<(i64, u64)>,
 }
 
-/// So many messages that cannot be seen are named.
+/// The maximum number of unreadable messages that are named.
 const MAX_UNSEEN: usize = 20;
 
 impl<'a, S: SearchSource> SearchScope<'a, S> {
-    /// The bounds of an owner's question. A session that is not theirs is unknown.
+    /// Creates the scope of an owner's query. Another owner's session is unknown.
     pub(super) fn new(source: &'a S, query: &'a SearchQuery) -> SourceResult<S, Self> {
         let line = match &query.session {
             None => None,
@@ -52,12 +52,12 @@ impl<'a, S: SearchSource> SearchScope<'a, S> {
         })
     }
 
-    /// A session of the owner by its ordinal.
+    /// Returns a session of the owner by its ordinal.
     pub(super) fn session(&mut self, ordinal: i64) -> SourceResult<S, Option<&Session>> {
         self.sessions.get(ordinal, self.source)
     }
 
-    /// Whether a place in a session may be seen.
+    /// Whether a position in a session is in the scope.
     pub(super) fn admits_place(&mut self, ordinal: i64, seq: u64) -> SourceResult<S, bool> {
         let Some(line) = &self.line else {
             let passes = self.is_owners(ordinal)?;
@@ -78,7 +78,7 @@ impl<'a, S: SearchSource> SearchScope<'a, S> {
         Ok(session.is_some_and(|session| query.admits_project(session.origin.project.as_deref())))
     }
 
-    /// Whether a session is the owner's: all that is asked of most of them.
+    /// Whether a session is the owner's, which is all that is needed for most sessions.
     fn is_owners(&mut self, ordinal: i64) -> SourceResult<S, bool> {
         Ok(match self.owned.entry(ordinal) {
             Entry::Occupied(known) => *known.get(),
@@ -89,25 +89,25 @@ impl<'a, S: SearchSource> SearchScope<'a, S> {
         })
     }
 
-    /// Whether a message may be seen.
+    /// Whether a message is in the scope.
     pub(super) fn admits(&mut self, row: &SearchRow<'_>) -> SourceResult<S, bool> {
         let tools = if self.query.tool.is_some() { row.tools()? } else { Vec::new() };
         Ok(self.query.admits(row.role, &tools, row.at_ms) && self.admits_place(row.session, row.seq)?)
     }
 
-    /// Notes that a message may be seen but cannot be read.
+    /// Records that a message in the scope cannot be read.
     pub(super) fn cannot_see(&mut self, row: &SearchRow<'_>) {
         self.note_unseen(row.session, row.seq);
     }
 
-    /// The same, by its place.
+    /// The same by its position.
     pub(super) fn note_unseen(&mut self, session: i64, seq: u64) {
         if self.unseen.len() < MAX_UNSEEN && !self.unseen.contains(&(session, seq)) {
             self.unseen.push((session, seq));
         }
     }
 
-    /// Messages that cannot be seen, of the owner's sessions.
+    /// Returns the unreadable messages in the owner's sessions.
     pub(super) fn unseen(&mut self) -> SourceResult<S, Vec<UnseenMessage>> {
         let mut unseen = Vec::new();
         for (session, seq) in std::mem::take(&mut self.unseen) {
@@ -118,16 +118,16 @@ impl<'a, S: SearchSource> SearchScope<'a, S> {
         Ok(unseen)
     }
 
-    /// Ordinals of the chains to search; none if it is everything.
+    /// Returns the ordinals of the chains to search; `None` for everything.
     pub(super) fn chains(&self) -> Option<Vec<i64>> {
         self.line.as_ref().map(|line| line.iter().map(|stretch| int(stretch.chain)).collect())
     }
 
-    /// What messages have to be found by beside their text: of every set of fingerprints one.
+    /// Returns fingerprints that messages must have besides those of their text: of every set at least one.
     pub(super) fn fingerprints(&self) -> SourceResult<S, Vec<Vec<u32>>> {
         let mut fingerprints = Vec::new();
         match &self.line {
-            // A line belongs to one owner; so does everything, mostly, and then nothing is gained by asking.
+            // A line belongs to one owner; usually everything does too, and then the fingerprint excludes nothing.
             Some(line) => {
                 fingerprints.push(line.iter().map(|stretch| chain_fingerprint(stretch.chain)).collect())
             }
@@ -142,7 +142,7 @@ impl<'a, S: SearchSource> SearchScope<'a, S> {
     }
 }
 
-/// SessionCache of one owner by their ordinals, looked up once each.
+/// Sessions of one owner by ordinal, looked up once each.
 #[derive(Default)]
 struct SessionCache {
     known: HashMap<i64, Option<Session>>,

@@ -1,4 +1,4 @@
-//! The progress of a search, and the limits of how much it reads.
+//! The progress of a search, and its limits.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,31 +12,31 @@ use super::references::newest_reference;
 use super::scope::SearchScope;
 use super::source::{PieceRow, SearchRow, SearchSource, SourceResult, read_text};
 
-/// Hits that are ranked at most, the newest.
+/// The maximum number of hits that are ranked, the newest.
 const MAX_RANKED: usize = 600;
-/// Rows that are looked at to find them: their filters, and whether their JSON can hold what is wanted.
+/// The maximum number of rows examined to find them: their filters, and whether their JSON can match.
 const MAX_LOOKED_AT: usize = 20_000;
-/// Texts that are read to find them.
+/// The maximum number of texts read to find them.
 const MAX_READ: usize = 4_000;
-/// Pieces of artifacts that are read: each is as long as a hundred messages.
+/// The maximum number of artifact pieces read: each is as long as a hundred messages.
 const MAX_PIECES_READ: usize = 48;
 
-/// What a search has seen so far.
+/// The progress of a search.
 pub(super) struct SearchState<'a> {
     pub(super) matcher: Matcher<'a>,
     prefilter: Prefilter,
-    /// The text that was read last.
+    /// The last text that was read.
     text: String,
     pub(super) found: Vec<SearchCandidate<i64>>,
-    /// Rows that need no second look.
+    /// Rows that need not be examined again.
     seen: HashSet<i64>,
-    /// The best piece of an artifact so far, by its place in `found`.
+    /// The index in `found` of the best piece of each artifact.
     artifacts: HashMap<String, usize>,
-    /// Texts of messages that were read.
+    /// Number of messages read.
     read: usize,
     pieces_seen: usize,
     pieces_read: usize,
-    /// Whether a bound ended the search before everything was seen.
+    /// Whether a limit ended the search before everything was examined.
     pub(super) is_cut_short: bool,
 }
 
@@ -61,7 +61,7 @@ impl<'a> SearchState<'a> {
         self.found.len() < MAX_RANKED
     }
 
-    /// Looks at a message: its filters, then its text.
+    /// Examines a message: its filters, then its text.
     pub(super) fn look_at<S: SearchSource>(
         &mut self,
         row: &SearchRow<'_>,
@@ -73,7 +73,7 @@ impl<'a> SearchState<'a> {
         if !scope.admits(row)? {
             return Ok(());
         }
-        // Damage is for others to report; what cannot be read cannot be found.
+        // Other checks report damage; an unreadable message cannot be found.
         let Some(json) = row.json() else {
             scope.cannot_see(row);
             return Ok(());
@@ -96,19 +96,19 @@ impl<'a> SearchState<'a> {
     }
 }
 
-/// How much of what an index proposes is looked at.
+/// Limits how many proposals of an index are examined.
 pub(super) struct Bounds {
     looked_at: usize,
     read_before: usize,
 }
 
 impl Bounds {
-    /// Begins to count.
+    /// Starts counting.
     pub(super) fn new(gathered: &SearchState<'_>) -> Self {
         Self { looked_at: 0, read_before: gathered.read }
     }
 
-    /// Whether another message may be looked at; notes it if not.
+    /// Whether another message may be examined; records it if not.
     pub(super) fn admit_another(&mut self, gathered: &mut SearchState<'_>) -> bool {
         let may = self.looked_at < MAX_LOOKED_AT
             && gathered.read - self.read_before < MAX_READ
@@ -120,14 +120,14 @@ impl Bounds {
 }
 
 impl SearchState<'_> {
-    /// Whether another piece may be looked at; notes it if not.
+    /// Whether another piece may be examined; records it if not.
     pub(super) fn may_read_piece(&mut self) -> bool {
         let may = self.pieces_read < MAX_PIECES_READ && self.pieces_seen < MAX_LOOKED_AT;
         self.is_cut_short |= !may;
         may
     }
 
-    /// Looks at a piece of an artifact: who refers to it, then its text.
+    /// Examines a piece of an artifact: its references, then its text.
     pub(super) fn look_at_piece<S: SearchSource>(
         &mut self,
         source: &S,

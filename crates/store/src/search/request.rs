@@ -7,40 +7,40 @@ use throughline_transcript::Role;
 use crate::artifacts::artifact::ArtifactId;
 use crate::ids::{Millis, SessionId};
 
-/// A question to the search. Any text is safe.
+/// A search request. Any text is valid.
 #[derive(Clone, Debug, Default)]
 pub struct SearchQuery {
-    /// What to look for.
+    /// The query text.
     pub text: String,
     /// How the words of the query are matched.
     pub mode: SearchMode,
-    /// Only in the conversation this session belongs to.
+    /// Only the conversation of this session.
     pub session: Option<SessionId>,
-    /// Only messages of this role. Results of tools are the tool's, also where a wire sends them in the user's name.
+    /// Only messages of this role. Tool results count as the tool's, even if a wire format sends them with the user's role.
     pub role: Option<Role>,
-    /// Only messages that call this tool or hold its results.
+    /// Only messages that call this tool or contain its results.
     pub tool: Option<String>,
     /// Only conversations of this project: its folder, or the last parts of its path.
     pub project: Option<String>,
     /// Only messages that name this file, by its path or the last parts of it.
     pub file: Option<String>,
-    /// Only what was said at or after this time.
+    /// Only messages at or after this time.
     pub since_ms: Option<Millis>,
-    /// Only what was said before this time.
+    /// Only messages before this time.
     pub until_ms: Option<Millis>,
-    /// At most so many hits; 20 when zero.
+    /// The maximum number of hits; 0 means 20.
     pub limit: usize,
-    /// How many messages before and after a hit to show.
+    /// Number of messages to show before and after a hit.
     pub neighbours: usize,
-    /// By words alone, where passages that mean the same in other words would be found too.
+    /// Search by words alone, without passages that have the same meaning in other words.
     pub words_only: bool,
 }
 
-/// Hits when no limit is given.
+/// The default limit of hits.
 const DEFAULT_LIMIT: usize = 20;
 
 impl SearchQuery {
-    /// Whether a message passes the filters that are about it alone. Case makes no difference to the names of tools.
+    /// Whether a message matches the filters that concern it alone. The names of tools are compared ignoring case.
     pub(crate) fn admits(&self, role: Role, tools: &[String], at_ms: Millis) -> bool {
         self.role.is_none_or(|wanted| wanted == role)
             && self.since_ms.is_none_or(|since| at_ms >= since)
@@ -51,7 +51,7 @@ impl SearchQuery {
             })
     }
 
-    /// Whether a project passes the filter.
+    /// Whether a project matches the filter.
     pub(crate) fn admits_project(&self, project: Option<&str>) -> bool {
         self.project.as_deref().is_none_or(|wanted| {
             let wanted = wanted.trim_end_matches('/');
@@ -61,12 +61,12 @@ impl SearchQuery {
         })
     }
 
-    /// Whether a text passes the filter of files.
+    /// Whether a text matches the filter of files.
     pub(crate) fn admits_text(&self, text: &str) -> bool {
         self.file.as_deref().is_none_or(|file| text.contains(file))
     }
 
-    /// Whether it is about messages of any kind and time.
+    /// Whether messages of any kind and time match.
     pub(crate) fn has_no_filters(&self) -> bool {
         self.role.is_none()
             && self.tool.is_none()
@@ -75,24 +75,24 @@ impl SearchQuery {
             && self.until_ms.is_none()
     }
 
-    /// How many hits to show.
+    /// Returns the maximum number of hits.
     pub(crate) fn limit(&self) -> usize {
         if self.limit == 0 { DEFAULT_LIMIT } else { self.limit }
     }
 }
 
-/// A message beside a hit.
+/// A message next to a hit.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Neighbour {
-    /// Its place in the conversation.
+    /// Its position in the conversation.
     pub seq: u64,
-    /// Who speaks.
+    /// The author.
     pub role: &'static str,
     /// Its beginning, on one line.
     pub text: String,
 }
 
-/// Where an artifact was hit.
+/// The location of a hit in an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ArtifactLocation {
     /// The artifact.
@@ -101,64 +101,64 @@ pub struct ArtifactLocation {
     pub line: u64,
 }
 
-/// Something that was found.
+/// A search result.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Hit {
     /// The session the message was appended to.
     pub session: SessionId,
     /// Title of its conversation.
     pub title: Option<String>,
-    /// Its place in the conversation.
+    /// Its position in the conversation.
     pub seq: u64,
     /// The number of the message.
     pub message: u64,
-    /// Who speaks.
+    /// The author.
     pub role: &'static str,
-    /// Tools it calls or answers for.
+    /// The tools that it calls or whose results it has.
     pub tools: Vec<String>,
-    /// When it was said.
+    /// Its time.
     pub at_ms: Millis,
-    /// How well it fits; larger is better.
+    /// The score; larger is better.
     pub score: f64,
-    /// How many words of the question it holds; `None` for a substring.
+    /// How many words of the question it has; `None` for a substring.
     pub matched: Option<MatchedWords>,
-    /// How near its meaning is to the question's, where that was compared: 1 for the same.
+    /// The similarity of its meaning to the question's, if compared: 1 is equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f64>,
     /// The passage.
     pub snippet: Snippet,
-    /// The artifact, if the words stand in one.
+    /// The artifact, if the words are in one.
     pub artifact: Option<ArtifactLocation>,
-    /// Other messages with the very same content that were left out.
+    /// Number of other messages with the same content that were left out.
     pub repeats: u64,
-    /// What was said before it.
+    /// The messages before it.
     pub before: Vec<Neighbour>,
-    /// What was said after it.
+    /// The messages after it.
     pub after: Vec<Neighbour>,
 }
 
-/// What the search answers.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct SearchAnswer {
-    /// The best hits first.
+    /// The hits, best first.
     pub hits: Vec<Hit>,
-    /// More fits than was looked at: only the newest so many were ranked.
+    /// Set if there were more matches than were examined: the number of newest ones that were ranked.
     pub ranked_newest: Option<u64>,
-    /// Words did not fit anywhere; these hits hold the question as a substring.
+    /// Whether no words matched, so that the hits contain the query as a substring.
     pub as_substring: bool,
-    /// What vectors added; `None` where none are configured or the question needs none.
+    /// The contribution of vectors; `None` if none are configured or the query needs none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meaning: Option<MeaningReport>,
-    /// Messages that would have been looked at and cannot be read, or are not in the index: at most twenty of them.
+    /// Messages in the scope that cannot be read or are not indexed: at most twenty of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<UnseenMessage>,
 }
 
-/// A message that a search cannot see; `throughline doctor` says what is wrong with it.
+/// A message that a search cannot read; `throughline doctor` describes the problem.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct UnseenMessage {
     /// The session it was appended to.
     pub session: SessionId,
-    /// Its place in the conversation.
+    /// Its position in the conversation.
     pub seq: u64,
 }

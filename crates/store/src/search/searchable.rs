@@ -1,11 +1,11 @@
-//! The searchable text of a message: words, reasoning, calls with their arguments, results. Images, encrypted blocks and
-//! artifacts are not in it; artifacts are searched separately.
+//! The searchable text of a message: text, reasoning, calls with their arguments, results. Images, encrypted blocks and artifacts are not
+//! in it; artifacts are searched separately.
 
 use throughline_transcript::{Arguments, Message, Part, unescape_into};
 
 use crate::artifacts::extract::artifact_texts;
 
-/// Strings without a space that are longer than this are data, not words.
+/// Longer strings without a space are data, not words.
 const MAX_OPAQUE_STRING_BYTES: usize = 256;
 
 /// Appends the searchable text of a message.
@@ -27,7 +27,7 @@ fn add_parts(message: &Message, parts: &[Part], artifacts: &[u32], out: &mut Str
                 unescape_into(name.raw(message.json()), out);
                 match arguments {
                     Arguments::Absent => {}
-                    // JSON as text: its own escapes would run into the words after them.
+                    // JSON as text: its escapes would merge with the words after them.
                     Arguments::Json(span) => {
                         out.push(' ');
                         unescape_into(message.raw(*span), out);
@@ -45,7 +45,7 @@ fn add_parts(message: &Message, parts: &[Part], artifacts: &[u32], out: &mut Str
     }
 }
 
-/// What is not understood is searched too, but for its data.
+/// Appends the text of unknown blocks, without data.
 fn add_opaque(raw: &str, out: &mut String) {
     begin_line(out);
     for piece in raw.split('"') {

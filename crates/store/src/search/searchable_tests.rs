@@ -1,4 +1,4 @@
-//! Tests of the text that search looks at.
+//! Tests of the searchable text.
 
 use throughline_transcript::{SharedText, decode_message};
 

@@ -1,14 +1,13 @@
-//! The links between sessions: the position of a new one, the line of messages before it, its tip, the targets of undo and
-//! redo, and a chain as a conversation in a list. Pure functions over plain values, shared by every implementation of the
-//! record.
+//! The links between sessions: the position of a new one, the line of messages before it, its tip, the targets of undo and redo, and a
+//! chain as a conversation in a list. Pure functions over plain values, shared by every implementation of the record.
 //!
 //! The rules:
-//! - A chain is the sessions that continue one another. Only its newest member can be continued, so it is linear, and
-//!   the tip is the member with the largest ordinal.
-//! - Positions (`seq`) count along a conversation. A continuation begins at its parent's next position, a branch at the
-//!   position where it leaves its parent; roots, sub-agents and side calls begin at zero and share nothing.
-//! - The line of a session is what its view may refer to: its chain up to itself, then, if the chain began as a
-//!   branch, the parent's line up to the position where it left.
+//! - A chain is the sessions that continue one another. Only its newest member can be continued, so it is linear, and the tip is the member
+//!   with the largest ordinal.
+//! - Positions (`seq`) count along a conversation. A continuation begins at its parent's next position, a branch at the position where it
+//!   leaves its parent; roots, sub-agents and side calls begin at zero and share nothing.
+//! - The line of a session is everything that its view may refer to: its chain up to itself, then, if the chain began as a branch, the
+//!   parent's line up to the position where it branched off.
 //!
 //! Not for: the items of a view (see [`assembly`](crate::views::assembly)).
 
@@ -20,26 +19,26 @@ use crate::sessions::session::{
 use crate::views::item::ViewItem;
 use crate::views::summary::Selection;
 
-/// Where a new session goes.
+/// The position of a new session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChainPosition {
-    /// The chain it joins; `None` when it begins one.
+    /// The chain it joins; `None` if it starts one.
     pub(crate) chain: Option<u64>,
-    /// ChainPosition of its first message.
+    /// The position of its first message.
     pub(crate) first_seq: u64,
-    /// The link as it is kept.
+    /// The link to store.
     pub(crate) link: Option<Link>,
 }
 
-/// Finds the place of a session that begins a conversation of its own.
+/// Returns the position of a session that starts a conversation.
 pub(crate) fn place_of_root() -> ChainPosition {
     ChainPosition { chain: None, first_seq: 0, link: None }
 }
 
-/// Finds the place of a session that hangs on `parent`, whose chain has the tip `tip`.
+/// Returns the position of a session linked to `parent`, whose chain has the tip `tip`.
 ///
-/// A continuation of a session that has been continued already is refused as words to an ended session are: it names
-/// where the conversation goes on.
+/// A continuation of a session that already has one is refused like a message to an ended session: the error names the session that
+/// continues the conversation.
 pub(crate) fn place_on(link: &Link, parent: &Session, tip: &Session) -> Result<ChainPosition> {
     let kept = |leaves_at| Some(Link { parent: parent.id.clone(), kind: link.kind, leaves_at });
     match link.kind {
@@ -63,8 +62,8 @@ pub(crate) fn place_on(link: &Link, parent: &Session, tip: &Session) -> Result<C
     }
 }
 
-/// The link of a conversation that is made to hang on another after it began. `root` is its first session; `is_family`
-/// says whether the parent hangs on it.
+/// Returns the link of a conversation that is attached to another after its start. `root` is its first session; `is_family` is whether the
+/// parent depends on it.
 pub(crate) fn attached(root: &Session, link: &Link, is_family: bool) -> Result<Link> {
     let refused =
         |problem| Err(StoreError::NotAttached { id: root.id.clone(), parent: link.parent.clone(), problem });
@@ -78,14 +77,14 @@ pub(crate) fn attached(root: &Session, link: &Link, is_family: bool) -> Result<L
     }
 }
 
-/// The base of a session that is opened on `parent` without a view of its own: a continuation shows on what its parent
-/// showed, so going back means going back behind both. `None` when the session is its own base.
+/// Returns the base of a session that is opened on `parent` without a view of its own: a continuation shares its parent's base, so undo
+/// goes back behind both. `None` if the session is its own base.
 pub(crate) fn inherited_base(link: &Link, parent: &Session) -> Option<u64> {
     (link.kind == LinkKind::Continuation).then_some(parent.base)
 }
 
-/// Why a session ends that is continued while it is open, by whether the continuation brings a view of its own.
-/// Opening a continuation ends its parent: a chain has one member at most that goes on.
+/// Returns the end reason of an open session that is continued, by whether the continuation has a view of its own. Opening a continuation
+/// ends its parent: a chain has at most one open member.
 pub(crate) fn end_by_continuation(view: Option<&[ViewItem]>) -> EndReason {
     match view {
         Some(_) => EndReason::COMPRESSION,
@@ -93,8 +92,7 @@ pub(crate) fn end_by_continuation(view: Option<&[ViewItem]>) -> EndReason {
     }
 }
 
-/// The session that takes over from `from` in the same conversation. The key of another program stays with the session
-/// it was given for.
+/// Returns the session that continues `from` in the same conversation. The key of another program remains with the original session.
 pub(crate) fn successor(from: &Session, id: SessionId, started_ms: Millis) -> NewSession {
     NewSession {
         id,
@@ -108,12 +106,12 @@ pub(crate) fn successor(from: &Session, id: SessionId, started_ms: Millis) -> Ne
     }
 }
 
-/// What titles are compared by: their case does not matter, nor space around them.
+/// Returns the form in which titles are compared: without case and surrounding space.
 pub(crate) fn title_key(title: &str) -> String {
     title.trim().to_lowercase()
 }
 
-/// The refusal of words to a session that has ended; its conversation goes on in `tip`, unless that is itself.
+/// Returns the error for a message to an ended session; its conversation continues in `tip`, unless that is the session itself.
 pub(crate) fn ended(session: &Session, tip: Option<&Session>) -> StoreError {
     StoreError::SessionEnded {
         id: session.id.clone(),
@@ -122,24 +120,24 @@ pub(crate) fn ended(session: &Session, tip: Option<&Session>) -> StoreError {
     }
 }
 
-/// A stretch of a line: the members of a chain up to one of them, as far as they belong to the line.
+/// A part of a line: the members of a chain up to one of them, as far as they belong to the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LinePart {
     /// The chain.
     pub(crate) chain: u64,
     /// Its last member that belongs to the line.
     pub(crate) to_ordinal: u64,
-    /// Messages before this place belong to the line; all of them if `None`.
+    /// Messages before this position belong to the line; `None` for all of them.
     pub(crate) to_seq: Option<u64>,
 }
 
 impl LinePart {
-    /// The stretch that ends with everything said in `session`.
+    /// Returns the part that ends with all messages of `session`.
     pub(crate) fn through(session: &Session) -> Self {
         Self { chain: session.chain, to_ordinal: session.ordinal, to_seq: None }
     }
 
-    /// The stretch a session that hangs on `parent` shares with it; `None` if it shares nothing.
+    /// Returns the part that a session linked to `parent` shares with it; `None` if it shares nothing.
     pub(crate) fn shared(link: &Link, parent: &Session) -> Option<Self> {
         match link.kind {
             LinkKind::Continuation => Some(Self::through(parent)),
@@ -150,17 +148,16 @@ impl LinePart {
         }
     }
 
-    /// The place after the last message of `session` that belongs to this stretch; `None` if nothing of it does.
+    /// Returns the position after the last message of `session` in this part; `None` if none is in it.
     pub(crate) fn end_in(&self, session: &Session) -> Option<u64> {
         let is_member = session.chain == self.chain && session.ordinal <= self.to_ordinal;
         is_member.then(|| self.to_seq.map_or(session.next_seq, |to| to.min(session.next_seq)))
     }
 }
 
-/// The line that ends with `stretch`, newest stretch first.
+/// Returns the line that ends with `stretch`, newest part first.
 ///
-/// `by_ordinal` and `by_id` look sessions up; one that is gone ends the line. A chain is entered once, so parents that
-/// go round in a circle end it too.
+/// `by_ordinal` and `by_id` look sessions up; a missing one ends the line. A chain is entered once, so circular parents end it too.
 pub(crate) fn line<E>(
     stretch: LinePart,
     mut by_ordinal: impl FnMut(u64) -> std::result::Result<Option<Session>, E>,
@@ -170,7 +167,7 @@ pub(crate) fn line<E>(
     let mut next = Some(stretch);
     while let Some(stretch) = next.take() {
         let Some(link) = by_ordinal(stretch.chain)?.and_then(|first| first.link) else { break };
-        // The first member of a chain is no continuation; where a parent was lost it may say so, and shares nothing.
+        // The first member of a chain is not a continuation; if its parent was lost it may be marked as one, and shares nothing.
         if !matches!(link.kind, LinkKind::Branch | LinkKind::SideBranch) {
             break;
         }
@@ -182,10 +179,10 @@ pub(crate) fn line<E>(
     Ok(line)
 }
 
-/// The member of a chain (oldest first) whose view undo or redo goes to, by its index.
+/// Returns the index of the member of a chain (oldest first) whose view undo or redo selects.
 ///
-/// Every session starts from the view of its `base`. Undo goes to the base of the session that the base of the tip
-/// continues; redo to the newest compaction that was made of what is now the base of the tip.
+/// Every session starts from the view of its `base`. Undo selects the base of the session that the tip's base continues; redo selects the
+/// newest compaction of what is now the tip's base.
 pub(crate) fn selected(chain: &[Session], selection: Selection) -> Result<usize> {
     let index_of = |ordinal: u64| chain.iter().position(|member| member.ordinal == ordinal);
     let base_of = |index: usize| chain.get(index).and_then(|member| index_of(member.base));
@@ -205,7 +202,7 @@ pub(crate) fn selected(chain: &[Session], selection: Selection) -> Result<usize>
 }
 
 impl Session {
-    /// Compactions that the view at the end of a chain (oldest first) has gone through; those that were undone do not count.
+    /// Returns the number of compactions in the view at the end of a chain (oldest first); undone ones do not count.
     #[must_use]
     pub fn compactions_in_view(chain: &[Session]) -> u64 {
         let base_of = |index: usize| {
@@ -222,7 +219,7 @@ impl Session {
     }
 }
 
-/// A chain (oldest first) as a conversation in a list; `None` for an empty one.
+/// Returns a chain (oldest first) as a conversation in a list; `None` for an empty one.
 pub(crate) fn conversation(mut chain: Vec<Session>) -> Option<Conversation> {
     let root = chain.first().map(|root| (root.id.clone(), root.started_ms))?;
     let title = chain.iter().rev().find_map(|session| session.title.clone());

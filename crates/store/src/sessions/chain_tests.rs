@@ -1,4 +1,4 @@
-//! Places, lines, tips and what undo goes back to, on chains drawn by hand.
+//! Tests of positions, lines, tips and undo targets, on chains drawn by hand.
 
 use throughline_transcript::WireFormat;
 
@@ -33,14 +33,14 @@ fn link(parent: &str, kind: LinkKind, leaves_at: u64) -> Link {
     Link { parent: SessionId::from_text(parent), kind, leaves_at }
 }
 
-/// A chain whose members start from these bases, as in `[1, 2, 3, 2]`: two compactions, the last undone.
+/// A chain whose members have these bases, as in `[1, 2, 3, 2]`: two compactions, the last undone.
 fn chain(bases: &[u64]) -> Vec<Session> {
     bases.iter().zip(1..).map(|(&base, ordinal)| member(ordinal, 1, base)).collect()
 }
 
 #[test]
 fn undo_and_redo_go_to_the_views_they_should() {
-    // (bases of the chain, where undo goes, where redo goes), all as ordinals.
+    // (bases of the chain, undo target, redo target), all as ordinals.
     let cases: [(&[u64], Option<u64>, Option<u64>); 12] = [
         (&[1], None, None),
         (&[1, 2], Some(1), None),
@@ -50,10 +50,10 @@ fn undo_and_redo_go_to_the_views_they_should() {
         (&[1, 2, 3, 2, 1], None, Some(2)),
         (&[1, 2, 3, 2, 1, 2], Some(1), Some(3)),
         (&[1, 2, 3, 2, 1, 2, 3], Some(2), None),
-        // A compaction after an undo: undo goes back to what it was made of, redo knows the newest.
+        // A compaction after an undo: undo selects what it was made from, redo the newest one.
         (&[1, 2, 1, 4], Some(1), None),
         (&[1, 2, 1, 4, 1], None, Some(4)),
-        // A conversation that was only taken up again (its view is its parent's) has no compaction to undo.
+        // A conversation that was only resumed (its view is its parent's) has no compaction to undo.
         (&[1, 1], None, None),
         (&[1, 1, 3], Some(1), None),
     ];
@@ -125,7 +125,7 @@ fn line_of(session: &Session, all: &[Session]) -> Vec<LinePart> {
 
 #[test]
 fn the_line_of_a_branch_goes_through_its_parent_to_where_it_left() {
-    // 1 - 2 - 3, and 4 branches off 2 at place 14, continued by 5.
+    // 1 - 2 - 3, and 4 branches off 2 at position 14, continued by 5.
     let mut all = vec![member(1, 1, 1), member(2, 1, 2), member(3, 1, 3), member(4, 4, 4), member(5, 4, 5)];
     all[3].link = Some(link("s2", LinkKind::Branch, 14));
     let line = line_of(&all[4], &all);

@@ -1,4 +1,4 @@
-//! What a conversation without a title is called: how the person began it.
+//! The name of a conversation without a title: the beginning of its first human message.
 
 use crate::error::{Result, StoreError};
 use crate::ids::Owner;
@@ -6,19 +6,19 @@ use crate::sessions::session::Session;
 use crate::store::Store;
 use crate::views::item::ViewMessage;
 
-/// Messages that are looked at; agents put instructions in front of a person's words.
+/// The number of messages examined; agents put instructions before a person's text.
 const MESSAGES_LOOKED_AT: u64 = 8;
-/// Characters that are returned at most.
+/// The maximum number of characters returned.
 const MOST_CHARACTERS: usize = 240;
 
 impl Session {
-    /// The first words of a person in this session, on one line; where there are none near its beginning, the command of the
-    /// client that it begins with.
+    /// Returns the first words of a person in this session, on one line; if there are none near its beginning, the client's command at its
+    /// start.
     pub fn first_words(&self, store: &dyn Store, owner: &Owner) -> Result<Option<String>> {
         let mut until = self.first_seq.saturating_add(MESSAGES_LOOKED_AT).min(self.next_seq);
         let view = loop {
             match store.view(owner, &self.id, Some(until)) {
-                // A lost artifact is for the doctor to report. What precedes it is enough for a name.
+                // A lost artifact is reported by the doctor. The messages before it suffice for a name.
                 Err(StoreError::ArtifactDamaged { .. }) if until > self.first_seq => until -= 1,
                 view => break view?,
             }

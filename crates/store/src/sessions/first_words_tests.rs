@@ -1,4 +1,4 @@
-//! Names from first words, in the store in memory.
+//! Tests of names from first words, in the store in memory.
 
 use throughline_transcript::{Role, SharedText, WireFormat, decode_message, text_message};
 
@@ -8,7 +8,7 @@ use crate::message::NewMessage;
 use crate::sessions::session::{NewSession, Origin};
 use crate::store::Store as _;
 
-/// The name of a session in which a user says these texts.
+/// Returns the name of a session with these texts of a user.
 fn name(texts: &[&str]) -> Option<String> {
     let (store, owner) = (MemoryStore::new(), Owner::default());
     let id = SessionId::new(1_794_744_000_000, 7, IdLength::Local);

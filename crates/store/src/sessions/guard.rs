@@ -3,13 +3,13 @@
 
 use crate::ids::{Millis, Owner, SessionId};
 
-/// The guard that names the preamble a conversation came with.
+/// The guard with the preamble that a conversation was imported with.
 pub(crate) const PREAMBLE_GUARD: &str = "preamble";
 
-/// What a guard is about.
+/// The scope of a guard.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GuardScope {
-    /// One chain of sessions; named by any of its members, inherited by its continuations.
+    /// One chain of sessions, identified by any of its members, inherited by its continuations.
     Chain(Owner, SessionId),
     /// A model at an endpoint.
     Model {
@@ -22,15 +22,15 @@ pub enum GuardScope {
     Global,
 }
 
-/// A guard as recorded.
+/// A recorded guard.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Guard {
-    /// What it guards: `cooldown`, `strikes`, `window`, `calibration`, ...
+    /// Its name: `cooldown`, `strikes`, `window`, `calibration`, ...
     pub name: String,
     /// Its value.
     pub value: serde_json::Value,
     /// When it was set.
     pub set_ms: Millis,
-    /// When it lets go by itself.
+    /// The time when it expires, if it does.
     pub expires_ms: Option<Millis>,
 }

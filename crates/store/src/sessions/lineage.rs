@@ -1,4 +1,4 @@
-//! The history of a conversation: the sessions of its transcript, and the position at which each began.
+//! The history of a conversation: the sessions of its transcript, and the position at which each started.
 
 use std::collections::HashSet;
 
@@ -12,33 +12,33 @@ use crate::store::Store;
 use crate::views::item::ViewMessage;
 use crate::views::summary::{MessageRun, Summary};
 
-/// So many candidates a store names at most; there may be more then.
+/// The maximum number of candidates named by a store; there may be more.
 const ALL_CANDIDATES: usize = 20;
 
-/// Where a conversation went on in another window.
+/// A change of a conversation's view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ViewChange {
-    /// What happened: `compression`, `undo`, `redo`, `branch`, or why else the window ended.
+    /// The cause: `compression`, `undo`, `redo`, `branch`, or another end reason of the session.
     pub kind: String,
-    /// The message before which it stands.
+    /// The message before which it occurred.
     pub at_seq: u64,
-    /// When the view changed.
+    /// The time of the change.
     pub at_ms: Millis,
-    /// The session that ended, or was left.
+    /// The session that ended or was branched off.
     pub from: Option<SessionId>,
-    /// The session that took over.
+    /// The session that continues.
     pub to: SessionId,
-    /// Who wrote the summary, or the program that made the compaction.
+    /// The author of the summary, or the program that made the compaction.
     pub author: Option<String>,
-    /// Messages in the view before.
+    /// Number of messages in the view before.
     pub messages_before: Option<u64>,
-    /// Messages in the view after.
+    /// Number of messages in the view after.
     pub messages_after: Option<u64>,
     /// Tokens of the view before.
     pub tokens_before: Option<u64>,
     /// Tokens of the view after.
     pub tokens_after: Option<u64>,
-    /// What the notes kept, as the compaction reported it.
+    /// The retained entries in the notes, as the compaction reported them.
     pub notes: Option<serde_json::Value>,
 }
 
@@ -49,13 +49,13 @@ impl ViewChange {
         self.kind == EndReason::COMPRESSION.as_str()
     }
 
-    /// Whether it is a compaction that nobody kept figures of.
+    /// Whether it is a compaction without recorded figures.
     #[must_use]
     pub fn needs_figures(&self) -> bool {
         self.is_compaction() && self.tokens_before.is_none()
     }
 
-    /// Takes the figures from the views themselves. A view that begins with what is said next has none of its own.
+    /// Computes the figures from the views. A view that starts with the next message has none of its own.
     pub fn measure(&mut self, before: &[ViewMessage], after: &[ViewMessage]) {
         let tokens = |view: &[ViewMessage]| view.iter().map(ViewMessage::tokens).sum::<u64>();
         self.messages_before = Some(before.len() as u64);
@@ -68,8 +68,8 @@ impl ViewChange {
 }
 
 impl Session {
-    /// A session by its id, a unique prefix, its title or `last`. A prefix that fits several sessions of one conversation, and
-    /// no other, means the newest of them.
+    /// Finds a session by its id, a unique prefix, its title or `last`. A prefix that matches only sessions of one conversation means the
+    /// newest of them.
     pub fn find(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session> {
         let (reference, candidates) = match store.resolve(owner, reference) {
             Err(StoreError::AmbiguousSession { reference, candidates }) => (reference, candidates),
@@ -84,7 +84,7 @@ impl Session {
         }
     }
 
-    /// The newest session of the conversation that a reference names.
+    /// Finds the newest session of the conversation that a reference names.
     pub fn find_tip(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session> {
         let session = Session::find(store, owner, reference)?;
         let chain = store.chain(owner, &session.id)?;
@@ -92,7 +92,7 @@ impl Session {
     }
 }
 
-/// The sessions a transcript went through, oldest first: up the links that share what was said.
+/// Returns the sessions of a transcript, oldest first, following the links that share messages.
 fn lineage(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<Session>> {
     let mut lineage = vec![session.clone()];
     let mut seen: HashSet<SessionId> = HashSet::from([session.id.clone()]);
@@ -102,7 +102,7 @@ fn lineage(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<Se
         }
         match store.session(owner, &link.parent) {
             Ok(parent) => lineage.push(parent),
-            // It may have been deleted; what is left is shown.
+            // It may have been deleted; the rest is shown.
             Err(StoreError::UnknownSession { .. }) => break,
             Err(error) => return Err(error),
         }
@@ -112,7 +112,7 @@ fn lineage(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<Se
 }
 
 impl Session {
-    /// A stretch of the transcript of a session: the messages from one place up to another. Only these are read.
+    /// Returns a part of a session's transcript: the messages from one position up to another. Only these are read.
     pub fn transcript_part(
         &self,
         store: &dyn Store,
@@ -122,7 +122,7 @@ impl Session {
         let lineage = lineage(store, owner, self)?;
         let mut messages = Vec::new();
         for (at, session) in lineage.iter().enumerate() {
-            // What a branch shares with its parent ends where it leaves it.
+            // The part that a branch shares with its parent ends where it branches off.
             let link = lineage.get(at + 1).and_then(|next| next.link.as_ref());
             let end = link.map_or(session.next_seq, |link| link.leaves_at.min(session.next_seq));
             let run = MessageRun {
@@ -139,8 +139,8 @@ impl Session {
 }
 
 impl ViewChange {
-    /// Where the conversation of a session turned, oldest first. A compaction whose figures nobody kept is measured by the
-    /// views before and after it.
+    /// Returns the view changes of a session's conversation, oldest first. A compaction without recorded figures is measured by the views
+    /// before and after it.
     pub fn all(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<ViewChange>> {
         let lineage = lineage(store, owner, session)?;
         let mut chains: HashSet<u64> = HashSet::new();
@@ -161,7 +161,7 @@ impl ViewChange {
 }
 
 impl ViewChange {
-    /// Where a lineage turned, by what the sessions and summaries themselves say.
+    /// Returns the view changes of a lineage, from the sessions and summaries.
     #[must_use]
     pub fn along(lineage: &[Session], summaries: &[Summary]) -> Vec<ViewChange> {
         let pairs = lineage.iter().zip(lineage.iter().skip(1));

@@ -4,16 +4,16 @@ use std::fmt;
 
 use crate::ids::Millis;
 
-/// Who holds a lock. A process id alone may be given to another process later; the start time tells them apart.
+/// The holder of a lock. A process id may be reused; the start time distinguishes the processes.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Holder {
     /// The machine.
     pub host: String,
     /// The process.
     pub process_id: u32,
-    /// When the process started, in whatever unit the machine counts it.
+    /// The start time of the process, in the machine's own unit.
     pub process_start: u64,
-    /// What it is: `chat`, `serve`, ...
+    /// Its purpose: `chat`, `serve`, ...
     pub what: String,
 }
 
@@ -24,50 +24,50 @@ impl fmt::Display for Holder {
 }
 
 impl LockRequest {
-    /// The name of the lock on a conversation, shared by every session of its chain. A process holds it
-    /// while it appends to, compacts or otherwise changes the conversation.
+    /// Returns the name of the lock on a conversation, shared by all sessions of its chain. A process holds it while it appends to,
+    /// compacts or otherwise changes the conversation.
     #[must_use]
     pub fn conversation_name(chain: u64) -> String {
         format!("conversation {chain}")
     }
 
-    /// The name of the lock under which the next summary of a conversation is prepared, so that only one gateway pays for it. Nobody
-    /// else is kept from the conversation by it.
+    /// Returns the name of the lock under which the next summary of a conversation is prepared, so that only one gateway pays for it. It
+    /// does not block other access to the conversation.
     #[must_use]
     pub fn preparation_name(chain: u64) -> String {
         format!("preparation {chain}")
     }
 }
 
-/// A lock that is wanted.
+/// A request for a lock.
 #[derive(Clone, Debug)]
 pub struct LockRequest {
-    /// What is to be locked.
+    /// The name of the lock.
     pub name: String,
-    /// Who wants it.
+    /// The requester.
     pub holder: Holder,
     /// The current time.
     pub now_ms: Millis,
-    /// When it is let go unless renewed. Asking again as the holder renews it. A store with a clock of its own (a server) counts
-    /// the time from `now_ms` to here from its own present: clocks of machines differ.
+    /// The expiry unless renewed. A repeated request by the holder renews it. A store with its own clock (a server) adds the duration from
+    /// `now_ms` to its own time, because the clocks of machines differ.
     pub expires_ms: Millis,
 }
 
-/// A lock as its holder has it. A write that names it fails once the lock was released or somebody else took it over, however
-/// late the write comes and whatever the clocks say ([`StoreError::LeaseLost`](crate::StoreError::LeaseLost)).
+/// A held lock. A write that names it fails once the lock was released or taken over, however late the write is and whatever the clocks say
+/// ([`StoreError::LeaseLost`](crate::StoreError::LeaseLost)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// What is locked.
+    /// The name of the lock.
     pub name: String,
-    /// By whom.
+    /// The holder.
     pub holder: Holder,
-    /// The number the record gave it: see [`LockOutcome::Taken`].
+    /// The fencing number assigned by the record: see [`LockOutcome::Taken`].
     pub fence: u64,
 }
 
 impl LockRequest {
-    /// Decides what comes of asking while `held` is recorded: the asker has it already, it is free, its holder is late or
-    /// (on the asker's machine, where that can be known) dead, or somebody else keeps it.
+    /// Decides a request while `held` is recorded: the requester has the lock already, it is free, its holder is late or (on the
+    /// requester's machine, where this can be checked) dead, or another process holds it.
     pub(crate) fn decide(
         &self,
         held: Option<LockRecord>,
@@ -84,45 +84,44 @@ impl LockRequest {
         }
     }
 
-    /// Since when a lock is held that is taken now: later than that of the holder before, also where the clock was set back.
-    /// Together with its holder this tells one lease from every other, so an engine without numbers of its own uses it as
-    /// the fencing number.
+    /// Returns the start time of a lock that is taken now: later than that of the previous holder, even if the clock was set back. Together
+    /// with its holder this identifies a lease, so an engine without its own numbers uses it as the fencing number.
     pub(crate) fn taken_since_ms(&self, held: Option<&LockRecord>) -> Millis {
         held.map_or(self.now_ms, |held| self.now_ms.max(held.since_ms.saturating_add(1)))
     }
 }
 
-/// A lock as recorded.
+/// A recorded lock.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct LockRecord {
-    /// What is locked.
+    /// The name of the lock.
     pub name: String,
-    /// By whom.
+    /// The holder.
     pub holder: Holder,
-    /// Since when.
+    /// The time when it was taken.
     pub since_ms: Millis,
-    /// Until when.
+    /// The time when it expires.
     pub expires_ms: Millis,
 }
 
-/// What to do about a lock that is asked for.
+/// The decision about a requested lock.
 pub(crate) enum LockDecision {
-    /// The asker has it: it lasts longer now.
+    /// The requester holds it: extend it.
     Renew,
-    /// It is the asker's now.
+    /// The requester gets it.
     Take { from: Option<Holder> },
-    /// Somebody else has it.
+    /// Another process holds it.
     Leave(LockRecord),
 }
 
-/// What came of asking for a lock.
+/// The result of a request for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockOutcome {
-    /// It is the asker's now.
+    /// The requester holds it now.
     Taken {
         /// The dead or late holder it was taken from.
         from: Option<Holder>,
-        /// The fencing number of the lease: another one each time the lock is taken, the same while it is renewed.
+        /// The fencing number of the lease: different each time the lock is taken, the same while it is renewed.
         fence: u64,
     },
     /// Another holder has it.

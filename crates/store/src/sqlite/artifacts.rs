@@ -11,11 +11,11 @@ use crate::ids::{Millis, Owner};
 use super::error::TxResult;
 use super::indexing::{Indexing, forget_pieces};
 
-/// At most so many artifacts are named when a shortened name fits several.
+/// The maximum number of artifacts named for an ambiguous shortened name.
 const CANDIDATES: usize = 20;
 
-/// Tables. A reference names the message the text was cut out of, or zero when it came by itself. What a text is called
-/// and when it came is the referrer's: owners who have the same text do not learn of one another.
+/// Tables. A reference names the message from which the text was cut, or zero if there is none. Label and time belong to the reference:
+/// owners with the same text cannot learn about each other.
 pub(super) const SCHEMA: &str = "
 CREATE TABLE artifacts (
     n INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -35,7 +35,7 @@ CREATE TABLE artifact_refs (
 CREATE INDEX artifact_refs_of_session ON artifact_refs (session);
 ";
 
-/// Where each piece of an artifact that the index knows begins.
+/// The start of each indexed piece of an artifact.
 pub(super) const PIECES_SCHEMA: &str = "
 CREATE TABLE artifact_pieces (
     row INTEGER PRIMARY KEY,
@@ -50,17 +50,17 @@ CREATE INDEX artifact_pieces_of_artifact ON artifact_pieces (artifact);
 /// A reference to an artifact.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reference<'a> {
-    /// Ordinal of the session that refers to it.
+    /// Ordinal of the session.
     pub(super) session: i64,
-    /// The message it was cut out of.
+    /// The message from which it was cut.
     pub(super) message: Option<i64>,
-    /// What it is.
+    /// A description for users.
     pub(super) label: &'a str,
     /// When it was recorded.
     pub(super) at_ms: Millis,
 }
 
-/// An artifact as an owner knows it: by the first of their sessions that referred to it. Named parameter: `:owner`.
+/// An artifact as an owner sees it: by the first of their sessions that referred to it. Named parameter: `:owner`.
 const AS_OWNER_KNOWS: &str = "
     SELECT a.name, a.bytes, a.lines, a.stored_bytes, r.label, r.created_ms
     FROM artifacts a JOIN artifact_refs r ON r.artifact = a.n AND (r.session, r.message) = (
@@ -78,8 +78,8 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Artifact> {
     })
 }
 
-/// Records a text that lies in the folder, ties it to a session and makes it searchable. The same text is
-/// recorded once, however often it is referred to.
+/// Records a text that is in the folder, adds a reference from a session and indexes it. The same text is recorded once, however many
+/// references it has.
 pub(super) fn keep(
     conn: &Connection,
     id: &ArtifactId,
@@ -118,10 +118,10 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// An artifact that a session of this owner refers to, by its name or the beginning of it.
+/// Returns an artifact referenced by a session of this owner, by its name or a prefix of it.
 pub(super) fn require(conn: &Connection, owner: &Owner, id: &ArtifactId) -> TxResult<Artifact> {
-    // Names are lower-case hexadecimal digits: what is not one begins none, and the next text after all that begin
-    // with a prefix is the prefix with a character behind every digit.
+    // Names are lower-case hexadecimal digits: any other text is a prefix of none, and the first text after all those with a prefix is the
+    // prefix followed by a character greater than every digit.
     let prefix = id.as_str().trim().to_ascii_lowercase();
     if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(StoreError::UnknownArtifact { id: id.to_string() }.into());
@@ -146,7 +146,7 @@ pub(super) fn require(conn: &Connection, owner: &Owner, id: &ArtifactId) -> TxRe
     }
 }
 
-/// Artifacts that sessions of an owner's chain refer to, in the order they were first kept.
+/// Returns the artifacts referenced by sessions of an owner's chain, in the order in which they were first stored.
 pub(super) fn of_chain(conn: &Connection, owner: &Owner, chain: i64) -> rusqlite::Result<Vec<Artifact>> {
     conn.prepare_cached(&format!(
         "{AS_OWNER_KNOWS} WHERE a.n IN (
@@ -157,22 +157,22 @@ pub(super) fn of_chain(conn: &Connection, owner: &Owner, chain: i64) -> rusqlite
     .collect()
 }
 
-/// Names of every artifact of the record.
+/// Returns the names of all artifacts of the record.
 pub(super) fn all(conn: &Connection) -> rusqlite::Result<Vec<ArtifactId>> {
     let name = |row: &Row<'_>| row.get::<_, String>(0).map(ArtifactId::from_text);
     conn.prepare("SELECT name FROM artifacts ORDER BY n")?.query_map([], name)?.collect()
 }
 
-/// What went with the last reference to it.
+/// Data that was deleted with its last reference.
 #[derive(Default)]
 pub(super) struct ReleaseReport {
-    /// Artifacts that are not recorded any more. Their files are to be swept once this is committed: see [`sweep`].
+    /// Artifacts no longer recorded. Their files are to be removed after the commit: see [`sweep`].
     pub(super) artifacts: Vec<ArtifactId>,
-    /// Rows of their pieces, which are to be read again for substrings.
+    /// Rows of their pieces, which must be indexed again.
     pub(super) rows: Vec<i64>,
 }
 
-/// Takes away the references of a session, and the records of artifacts without references.
+/// Deletes the references of a session, and the records of artifacts without references.
 pub(super) fn release_session(
     conn: &Connection,
     session: i64,
@@ -186,7 +186,7 @@ pub(super) fn release_session(
     artifacts.into_iter().try_for_each(|n| drop_if_orphan(conn, n, released))
 }
 
-/// Takes away the records of artifacts that no session refers to: none, unless something went wrong.
+/// Deletes the records of artifacts without references: none, unless there was an error.
 pub(super) fn release_orphans(conn: &Connection) -> rusqlite::Result<ReleaseReport> {
     conn.execute("DELETE FROM artifact_refs WHERE session NOT IN (SELECT ordinal FROM sessions)", [])?;
     let numbers: Vec<i64> = conn
@@ -213,7 +213,7 @@ fn drop_if_orphan(conn: &Connection, n: i64, released: &mut ReleaseReport) -> ru
     Ok(())
 }
 
-/// Removes objects that are not recorded, under the same lock as [`sweep`]. How many there were.
+/// Removes objects that are not recorded, under the same lock as [`sweep`]. Returns how many there were.
 pub(super) fn sweep_objects(
     conn: &Connection,
     artifacts: &ArtifactFiles,
@@ -236,9 +236,9 @@ pub(super) fn sweep_objects(
     Ok(Ok(removed))
 }
 
-/// Removes the files of artifacts that are not recorded. StoredCall it in a transaction of its own that holds the write lock,
-/// after the one that released them is committed: a writer puts a text in place under that lock too, so no
-/// file goes that is being taken up again. A file that stays behind because this fails is found by a later check.
+/// Removes the files of artifacts that are not recorded. Called in a transaction of its own that holds the write lock, after the one that
+/// released them is committed: a writer stores a text under that lock too, so no file is removed that is being referenced again. A file
+/// that remains because this fails is found by a later check.
 pub(super) fn sweep(
     conn: &Connection,
     artifacts: &ArtifactFiles,

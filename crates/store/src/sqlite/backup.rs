@@ -1,9 +1,8 @@
-//! A copy of a record in one file: a plain tar archive with the database, the artifacts it refers to, and instructions
-//! for restoring. Any `tar` can unpack it.
+//! A copy of a record in one file: a plain tar archive with the database, the artifacts it refers to, and instructions for restoring. Any
+//! `tar` can unpack it.
 //!
-//! The database is copied as it was at one moment while other processes continue to write. The archive gets its name
-//! only when it is complete, on disk, and has been read back and compared. Only its owner can read it. An existing file
-//! is never overwritten.
+//! The copy of the database is a snapshot; other processes can write meanwhile. The archive gets its name only when it is complete, on
+//! disk, and has been read back and compared. Only its owner can read it. An existing file is never overwritten.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -26,33 +25,33 @@ use super::{SqliteStore, artifacts};
 pub(super) const DATABASE: &str = "record.db";
 /// Name of the note in a backup.
 const NOTE: &str = "RESTORE.txt";
-/// Pages copied between two reports of progress.
+/// Number of pages copied between two progress reports.
 const PAGES_AT_ONCE: i32 = 2_048;
-/// Findings of a check that are reported; damage seldom comes alone.
+/// The maximum number of check findings reported; damage rarely occurs alone.
 const PROBLEMS_TOLD: i64 = 20;
 
-/// What went into a backup.
+/// The contents of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct BackupReport {
     /// The file.
     pub path: PathBuf,
     /// Its size.
     pub bytes: u64,
-    /// Sessions in it.
+    /// Number of sessions in it.
     pub sessions: u64,
-    /// Messages in it.
+    /// Number of messages in it.
     pub messages: u64,
-    /// Artifacts in it.
+    /// Number of artifacts in it.
     pub artifacts: u64,
-    /// Artifacts the record refers to whose files are not there.
+    /// Artifacts whose files are missing.
     pub missing_artifacts: Vec<ArtifactId>,
-    /// Artifacts that are in a place of their own and not in the backup.
+    /// Number of artifacts in a separate place and not in the backup.
     pub artifacts_elsewhere: u64,
-    /// What is wrong with the database that was copied; it was copied all the same.
+    /// Problems of the database, which was copied anyway.
     pub problems: Vec<String>,
 }
 
-/// Which artifacts go into a backup.
+/// The artifacts to include in a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contents {
     /// Those the record refers to.
@@ -62,7 +61,7 @@ enum Contents {
 }
 
 impl SqliteStore {
-    /// Writes a backup to a file that is not there yet. Others may go on reading and writing meanwhile.
+    /// Writes a backup to a new file. Other processes may read and write meanwhile.
     pub fn back_up(
         &self,
         to: &Path,
@@ -72,7 +71,7 @@ impl SqliteStore {
         self.back_up_with(Contents::Referenced, to, now_ms, progress)
     }
 
-    /// As [`back_up`](Self::back_up), with artifacts without references.
+    /// Like [`back_up`](Self::back_up), including artifacts without references.
     pub(super) fn back_up_everything(
         &self,
         to: &Path,
@@ -98,7 +97,7 @@ impl SqliteStore {
             if contents == Contents::Everything && folder.path().is_dir() {
                 files.present = folder.list()?.artifacts.iter().map(|id| folder.file_path(id)).collect();
             }
-            // What is in a place of its own stays there, and is backed up there.
+            // Texts in a separate place remain there, and are backed up there.
             let elsewhere = match self.artifacts.is_elsewhere() {
                 true => std::mem::take(&mut files.missing),
                 false => Vec::new(),
@@ -122,14 +121,14 @@ impl SqliteStore {
         work().map_err(|error| error.into_store_error("backing up the record", self.path()))
     }
 
-    /// The folder of artifacts beside the database.
+    /// Returns the folder of artifacts beside the database.
     fn folder_beside(&self) -> ArtifactFolder {
         let beside = self.artifacts.folder_beside().cloned();
         beside.unwrap_or_else(|| ArtifactFolder::at(connection::artifacts_beside(&self.path)))
     }
 }
 
-/// Packs the files of a record as they lie there, for one that cannot be opened. No program may be using it.
+/// Archives the files of a record that cannot be opened, unchanged. No program may be using it.
 pub(super) fn back_up_files(
     database: &Path,
     artifacts: &ArtifactFolder,
@@ -157,7 +156,7 @@ pub(super) fn back_up_files(
     work().map_err(|error| error.into_store_error("backing up the record", database))
 }
 
-/// The archive to be, and a folder for the copy of the database, both where the backup will be.
+/// Creates the archive and a folder for the copy of the database, both beside the target.
 fn begin(to: &Path) -> TxResult<(tempfile::NamedTempFile, tempfile::TempDir)> {
     let failure = |source| TxError::from(io_error("writing the backup", to, source));
     if fs::symlink_metadata(to).is_ok() {
@@ -167,7 +166,7 @@ fn begin(to: &Path) -> TxResult<(tempfile::NamedTempFile, tempfile::TempDir)> {
         to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".throughline-backup-");
-    // Files of this kind are private to begin with; folders are made so.
+    // Temporary files are private by default; folders are made private here.
     let archive = builder.tempfile_in(folder).map_err(failure)?;
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
@@ -175,7 +174,7 @@ fn begin(to: &Path) -> TxResult<(tempfile::NamedTempFile, tempfile::TempDir)> {
     Ok((archive, copy))
 }
 
-/// What a copied database holds.
+/// The counts of a copied database.
 struct CopySummary {
     sessions: u64,
     messages: u64,
@@ -183,13 +182,13 @@ struct CopySummary {
     problems: Vec<String>,
 }
 
-/// Copies the database as it is at this moment to a new file, and checks the copy.
+/// Copies a snapshot of the database to a new file, and checks the copy.
 fn copy_database(
     source: &Connection,
     to: &Path,
     progress: &mut dyn FnMut(StoreProgress),
 ) -> TxResult<CopySummary> {
-    // A transaction holds the moment: without one the copy would begin anew at every write of another process.
+    // A transaction holds the snapshot: without one, the copy would restart after every write of another process.
     let moment = source.unchecked_transaction()?;
     moment.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     make_private_file(to).map_err(|source| TxError::from(io_error("writing the backup", to, source)))?;
@@ -219,19 +218,19 @@ fn copy_database(
     progress(StoreProgress { what: "checking", done: 1, total: 1 });
     let count = |sql: &str| copy.query_row(sql, [], |row| row.get::<_, u64>(0));
     let copied = CopySummary {
-        // Of a damaged database, what can be read is reported.
+        // Of a damaged database, only what can be read is counted.
         sessions: count("SELECT count(*) FROM sessions").unwrap_or_default(),
         messages: count("SELECT count(*) FROM messages").unwrap_or_default(),
         artifacts: artifacts::all(&copy).unwrap_or_default(),
         problems,
     };
-    // One file, without a journal beside it, is what goes into the archive.
+    // The archive has a single file, without a journal beside it.
     copy.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()))?;
     copy.close().map_err(|(_, error)| error)?;
     Ok(copied)
 }
 
-/// What a check of SQLite's (`quick_check` or `integrity_check`) finds wrong with a database, in its words.
+/// Returns the problems that a check of SQLite (`quick_check` or `integrity_check`) finds, in its words.
 pub(super) fn problems_of(conn: &Connection, check: &str, at_most: i64) -> Vec<String> {
     let run = || -> rusqlite::Result<Vec<String>> {
         conn.prepare(&format!("PRAGMA {check}({at_most})"))?.query_map([], |row| row.get(0))?.collect()
@@ -243,7 +242,7 @@ pub(super) fn problems_of(conn: &Connection, check: &str, at_most: i64) -> Vec<S
     }
 }
 
-/// Files of artifacts, and those that are not there.
+/// The files of artifacts, and the missing ones.
 struct PresentFiles {
     present: Vec<PathBuf>,
     missing: Vec<ArtifactId>,
@@ -264,7 +263,7 @@ fn name_in_archive(folder: &ArtifactFolder, path: &Path) -> String {
     std::iter::once(ARTIFACTS.into()).chain(parts).collect::<Vec<_>>().join("/")
 }
 
-/// A file that goes into an archive.
+/// A file for an archive.
 struct ArchiveEntry {
     name: String,
     path: PathBuf,
@@ -278,7 +277,7 @@ impl ArchiveEntry {
     }
 }
 
-/// Writes the archive, compares it with what was to go in, and gives it its name. Returns its size.
+/// Writes the archive, compares it with its sources, and renames it. Returns its size.
 fn finish(
     archive: tempfile::NamedTempFile,
     to: &Path,
@@ -314,7 +313,7 @@ fn pack(
     builder.append(&header(NOTE, note.len() as u64, mtime_secs)?, note.as_bytes())?;
     let mut hashes = Vec::with_capacity(entries.len());
     for entry in entries {
-        // A file that grew meanwhile is cut at the size its header says; one that shrank is an error.
+        // A file that grows meanwhile is cut at the size in its header; one that shrinks is an error.
         let mut content = HashedReader {
             inner: File::open(&entry.path)?.take(entry.size),
             hasher: blake3::Hasher::new(),
@@ -347,7 +346,7 @@ fn header(name: &str, size: u64, mtime_secs: u64) -> io::Result<tar::Header> {
     Ok(header)
 }
 
-/// Hashes what is read through it, and reports how many bytes were read.
+/// Hashes the bytes read through it, and reports their number.
 struct HashedReader<R, F> {
     inner: R,
     hasher: blake3::Hasher,
@@ -363,7 +362,7 @@ impl<R: Read, F: FnMut(u64)> Read for HashedReader<R, F> {
     }
 }
 
-/// Reads the archive back and compares every file with what was to go in.
+/// Reads the archive back and compares every file with its source.
 fn verify(
     archive: &Path,
     entries: &[ArchiveEntry],
@@ -397,7 +396,7 @@ fn verify(
     if expected.next().is_some() { Err(differs()) } else { Ok(()) }
 }
 
-/// How to restore the record, as a file in the archive.
+/// Returns the restore instructions, a file in the archive.
 fn note(now_ms: Millis) -> String {
     let time = jiff::Timestamp::from_millisecond(now_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     format!(

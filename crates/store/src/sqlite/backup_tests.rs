@@ -1,4 +1,4 @@
-//! Tests of backups: written while others write, restored with nothing but `tar`.
+//! Tests of backups: written during other writes, restored with only `tar`.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +55,7 @@ fn back_up(store: &SqliteStore, to: &Path) -> Result<BackupReport> {
     store.back_up(to, 1_700_000_000_000, &mut |_| ())
 }
 
-/// Unpacks a backup the way its note says.
+/// Unpacks a backup as its instructions say.
 fn unpack(backup: &Path) -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let status = Command::new("tar").arg("-xf").arg(backup).arg("-C").arg(home.path()).status().unwrap();
@@ -110,7 +110,7 @@ fn the_backup_is_of_one_moment_while_others_write() {
         let writer = scope.spawn(|| {
             let mut batches = 0;
             while !is_done.load(Ordering::Relaxed) || batches == 0 {
-                // Always two at once: a moment with one of them would be none.
+                // Always two at once: a snapshot never has only one of them.
                 other.append(&Owner::default(), &id(), vec![said("left"), said("right")]).unwrap();
                 batches += 1;
             }
@@ -225,7 +225,7 @@ fn files_of_a_record_that_cannot_be_opened_are_packed_as_they_lie() {
     assert_eq!(ArtifactFolder::at(restored.path().join(ARTIFACTS)).list().unwrap(), folder.list().unwrap());
 }
 
-/// A header as builds before the `tar` crate wrote it.
+/// A header as written by builds before the `tar` crate.
 fn old_header(name: &str, size: u64) -> [u8; 512] {
     fn octal(field: &mut [u8], value: u64) {
         let digits = format!("{value:0width$o}", width = field.len() - 1);
@@ -283,7 +283,7 @@ fn a_backup_of_an_earlier_build_is_restored_by_unpacking_it() {
     for (name, content) in &files[1..] {
         assert_eq!(fs::read(restored.path().join(name)).unwrap(), *content, "{name}");
     }
-    // The archive is also read by what checks new ones.
+    // The function that checks new archives can read it too.
     let entries: Vec<ArchiveEntry> = files[1..]
         .iter()
         .map(|(name, _)| ArchiveEntry::of_file(name.clone(), &restored.path().join(name)).unwrap())

@@ -18,7 +18,7 @@ use super::rows::{count, int, names, require_session, write_progress};
 use super::sessions::SessionIds;
 
 const COMPRESSION_LEVEL: i32 = 3;
-/// No part of a preamble is larger: a request is not.
+/// The maximum size of a preamble part, which exceeds that of a request.
 const MAX_PART_BYTES: usize = 1 << 30;
 
 pub(super) fn put_preamble(conn: &Connection, preamble: &StoredPreamble) -> TxResult<PreambleId> {
@@ -36,7 +36,7 @@ pub(super) fn put_preamble(conn: &Connection, preamble: &StoredPreamble) -> TxRe
     Ok(id)
 }
 
-/// The hash a part of a preamble is kept under; the same part is kept once.
+/// Stores a part of a preamble under its hash, once, and returns the hash.
 fn put_part(conn: &Connection, part: Option<&str>) -> TxResult<Option<[u8; 32]>> {
     let Some(text) = part else { return Ok(None) };
     let hash = *blake3::hash(text.as_bytes()).as_bytes();
@@ -66,7 +66,7 @@ pub(super) fn preamble(conn: &Connection, id: &PreambleId) -> TxResult<Option<St
         .optional()?;
     let Some([system, tools, parameters]) = parts else { return Ok(None) };
     let found = StoredPreamble { system: part(system)?, tools: part(tools)?, parameters: part(parameters)? };
-    // A part that is gone or altered would quietly make another request of it.
+    // A missing or altered part would silently change the request.
     if found.id() == *id {
         Ok(Some(found))
     } else {
@@ -108,7 +108,7 @@ pub(super) fn record(conn: &Connection, owner: &Owner, id: &SessionId, calls: Ve
     Ok(added)
 }
 
-/// Adds a call unless its key is known already.
+/// Adds a call, unless its key exists.
 fn insert(conn: &Connection, session: &Session, call: &NewCall) -> rusqlite::Result<bool> {
     let inserted = conn
         .prepare_cached(
@@ -155,9 +155,9 @@ macro_rules! call_columns {
     };
 }
 
-/// The newest call of an owner that was answered under a key.
+/// Returns the newest answered call of an owner with this key.
 pub(super) fn by_key(conn: &Connection, owner: &Owner, key: &str) -> TxResult<Option<StoredCall>> {
-    // Keys are indexed by session, so each session of the owner is looked at once: a microsecond or so for each.
+    // Keys are indexed by session, so each session of the owner is looked up: about a microsecond each.
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",
         call_columns!(),
@@ -218,11 +218,11 @@ fn call(row: &Row<'_>) -> rusqlite::Result<NewCall> {
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// What calls are grouped by, as an expression of the database.
+/// Returns the grouping of calls as an SQL expression.
 fn group_expression(by: UsageBy) -> String {
     match by {
         UsageBy::Everything => "''".to_owned(),
-        // The number of the day, rounded down also before 1970.
+        // The number of the day, rounded down, also before 1970.
         UsageBy::Day { offset_minutes } => {
             let shifted = format!("(at_ms + {})", i64::from(offset_minutes) * 60_000);
             format!("({shifted} - (({shifted} % {DAY_MS}) + {DAY_MS}) % {DAY_MS}) / {DAY_MS}")
@@ -241,7 +241,7 @@ fn group_expression(by: UsageBy) -> String {
     }
 }
 
-/// A sum in two columns, the high and the low part of every number apart: absurd figures must not overflow it.
+/// Returns a sum in two columns, of the high and low parts of every number, so that absurd figures do not overflow.
 fn sum_columns(expression: &str) -> String {
     format!("sum(coalesce({expression}, 0) >> 20), sum(coalesce({expression}, 0) & 1048575)")
 }
@@ -264,7 +264,7 @@ pub(super) fn usage(
         "calls.cache_write",
         "calls.reasoning",
         "calls.cost_micro_usd",
-        // Without a price there is nothing to compare; without a figure of its own, the cache changed nothing.
+        // Without a price there is nothing to compare; without a figure of its own, the cache made no difference.
         "iif(calls.cost_micro_usd IS NULL, 0, coalesce(uncached_micro_usd, calls.cost_micro_usd))",
         "latency_ms",
     ]
@@ -338,7 +338,7 @@ pub(super) fn tool_counts(
         owned.insert(session, found.unwrap_or_default());
         Ok(found.unwrap_or_default())
     };
-    // Messages and tokens by the list of tools as it is kept: there are few different ones.
+    // Messages and tokens by the stored list of tools: there are few different ones.
     let mut by_list: HashMap<String, (u64, u64)> = HashMap::new();
     let mut statement = conn.prepare_cached(
         "SELECT session, tools, tokens FROM messages WHERE tools IS NOT NULL AND at_ms >= ?1",

@@ -15,7 +15,7 @@ use super::rows::{count, find_session, from_json_text, int, json_text, members_o
 use super::sessions::{self, SessionIds, line_of};
 use super::{guards, views};
 
-/// Refuses a session that has ended, naming where its conversation goes on.
+/// Fails for an ended session, naming the one that continues its conversation.
 pub(super) fn require_open(conn: &Connection, session: &Session) -> TxResult<()> {
     if session.ended_ms.is_none() {
         return Ok(());
@@ -58,7 +58,7 @@ pub(super) fn continue_session(
     Ok(opened)
 }
 
-/// Whose view a new session starts from.
+/// The base of a new session's view.
 enum ViewBase {
     Own,
     Of(u64),
@@ -136,7 +136,7 @@ pub(super) fn put_summary(
     Ok(SummaryId(count(conn.last_insert_rowid())))
 }
 
-/// Refuses a view that shows a summary the owner does not have.
+/// Fails for a view with a summary that the owner does not have.
 fn require_summaries(conn: &Connection, owner: &Owner, view: &[ViewItem]) -> TxResult<()> {
     for item in view {
         if let ViewItem::Summary { summary, .. } = item {

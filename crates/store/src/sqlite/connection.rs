@@ -1,8 +1,7 @@
-//! Connections to database files: how files are created, opened and recognised. Nothing else in the workspace opens one.
+//! Connections to database files: creating, opening and recognising files. All connections of the workspace are opened here.
 //!
-//! A connection waits for others rather than failing at once, and uses a write-ahead log, so that readers and a writer
-//! do not wait for one another. The file is not mapped into memory: a page that cannot be read must be an error, not a
-//! signal that ends the process.
+//! A connection waits for others rather than failing at once, and uses a write-ahead log, so that readers and a writer do not wait for one
+//! another. The file is not mapped into memory: a page that cannot be read must be an error, not a signal that ends the process.
 //!
 //! The database file is never opened by other means while it is in use: closing it would release SQLite's own locks.
 
@@ -19,47 +18,47 @@ use crate::error::{Result, StoreError};
 
 use super::error::{TxError, TxResult, io_error};
 
-/// Marks a database as ours: "Thru".
+/// The application id of Throughline's databases: "Thru".
 pub(super) const APPLICATION_ID: i64 = 0x5468_7275;
 
 /// Name of the folder of artifacts beside the database.
 pub(super) const ARTIFACTS: &str = "artifacts";
 
-/// What SQLite and error messages call a database in memory.
+/// The name of a database in memory, in SQLite and in error messages.
 pub(super) const IN_MEMORY: &str = ":memory:";
 
-/// How long a connection waits for another process before it gives up.
+/// How long a connection waits for another process before it fails.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a file may be empty while it is being made.
+/// How long a file may be empty while it is being created.
 const BEING_MADE: Duration = Duration::from_secs(3);
-/// Prepared statements a connection keeps.
+/// Number of prepared statements cached by a connection.
 const STATEMENTS_KEPT: usize = 96;
-/// Pages a connection keeps, in KiB.
+/// Page cache of a connection, in KiB.
 const CACHE_KIB: i64 = 32 * 1024;
-/// The journal is cut back to this size once it is no longer needed.
+/// The size to which an unneeded journal is truncated.
 const JOURNAL_KEPT_BYTES: i64 = 64 * 1024 * 1024;
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpenMode {
     /// Reading and writing.
     Write,
     /// Reading while others may write.
     Read,
-    /// Reading a file nobody can write, where not even a lock can be made.
+    /// Reading a file that no process can write, where not even a lock can be created.
     ReadUnchanging,
 }
 
-/// Held while a database is being opened. Making the file closes it, which would drop the locks another thread of this
-/// process just took on it.
+/// Held while a database is being opened. Creating the file also closes it, which would release locks that another thread of this process
+/// has just taken on it.
 static OPENING: Mutex<()> = Mutex::new(());
 
 pub(super) fn opening() -> MutexGuard<'static, ()> {
     OPENING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Opens a connection to a file that is there.
+/// Opens a connection to an existing file.
 pub(super) fn connect(path: &Path, access: OpenMode, busy_timeout: Duration) -> rusqlite::Result<Connection> {
     let threading = OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = match access {
@@ -74,7 +73,7 @@ pub(super) fn connect(path: &Path, access: OpenMode, busy_timeout: Duration) -> 
     Ok(conn)
 }
 
-/// Opens a new, empty database in memory. It lives as long as the connection.
+/// Opens a new, empty database in memory, which is lost with the connection.
 pub(super) fn connect_in_memory() -> rusqlite::Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -85,7 +84,7 @@ pub(super) fn connect_in_memory() -> rusqlite::Result<Connection> {
 
 fn configure(conn: &Connection, access: OpenMode, busy_timeout: Duration) -> rusqlite::Result<()> {
     conn.busy_timeout(busy_timeout)?;
-    // A statement is planned once, not again for other values: that would cost more than most of them do.
+    // A statement is planned once, not again for other values: that would cost more than running most of them.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
@@ -93,19 +92,19 @@ fn configure(conn: &Connection, access: OpenMode, busy_timeout: Duration) -> rus
     conn.pragma_update(None, "temp_store", "MEMORY")?;
     if access == OpenMode::Write {
         conn.pragma_update(None, "journal_size_limit", JOURNAL_KEPT_BYTES)?;
-        // The store decides when the journal goes into the database, so that no short write pays for a long one.
+        // The store decides when the journal is moved to the database, so that no short write is delayed by it.
         conn.pragma_update(None, "wal_autocheckpoint", 0)?;
     }
     Ok(())
 }
 
-/// Whether another process has a database open. Unknown for one that SQLite can no longer open.
+/// Whether another process has a database open. Unknown if SQLite can no longer open it.
 pub(super) fn is_in_use(path: &Path) -> bool {
     let ask = || -> rusqlite::Result<()> {
         let conn = open_file(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        // Asking must not move the journal into the database.
+        // The check must not move the journal to the database.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // Before anything is read: a connection that begins so needs the file to itself.
+        // Before any read: a connection in this mode needs exclusive access to the file.
         conn.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))?;
         conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
     };
@@ -121,7 +120,7 @@ pub(crate) fn open_foreign(path: &Path) -> Result<Connection> {
     let conn = connect(path, OpenMode::Read, BUSY_TIMEOUT).map_err(failure)?;
     match conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)) {
         Ok(_) => Ok(conn),
-        // Its folder cannot be written, and nobody writes it: read the file as it stands.
+        // Its folder is read-only, and no process writes it: read the file as it is.
         Err(_) if !has_journal(path) => {
             connect(path, OpenMode::ReadUnchanging, BUSY_TIMEOUT).map_err(failure)
         }
@@ -134,7 +133,7 @@ fn open_file(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(path, flags)
 }
 
-/// The path as a URI that promises the file does not change.
+/// Returns the path as a URI that declares the file immutable.
 fn unchanging_uri(path: &Path) -> PathBuf {
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -149,27 +148,27 @@ fn unchanging_uri(path: &Path) -> PathBuf {
     PathBuf::from(uri)
 }
 
-/// The folder of artifacts that belongs to the database at `path`.
+/// Returns the folder of artifacts of the database at `path`.
 pub(super) fn artifacts_beside(path: &Path) -> PathBuf {
     path.parent().unwrap_or_else(|| Path::new("")).join(ARTIFACTS)
 }
 
-/// A file that SQLite keeps beside a database.
+/// Returns the path of a file that SQLite creates beside a database.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
-/// Whether there is something in the journal that is not in the database yet.
+/// Whether the journal has anything that is not in the database yet.
 pub(super) fn has_journal(path: &Path) -> bool {
     ["-wal", "-journal"]
         .iter()
         .any(|suffix| fs::metadata(beside(path, suffix)).is_ok_and(|journal| journal.len() > 0))
 }
 
-/// Makes the file if it is not there, with its folders, for its owner only; keeps others out of what is there. StoredCall it
-/// while [`opening`].
+/// Creates the file with its folders if necessary, for its owner only, and restricts access to existing ones. Called while [`opening`] is
+/// held.
 pub(super) fn prepare_file(path: &Path, artifacts: &Path) -> Result<()> {
     let failure = |source| io_error("making the record", path, source);
     match fs::metadata(path) {
@@ -190,13 +189,12 @@ pub(super) fn prepare_file(path: &Path, artifacts: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The refusal of a folder where the file should be.
+/// Returns the error for a folder in place of the file.
 pub(super) fn is_a_folder(path: &Path) -> StoreError {
     StoreError::NotOurs { path: path.to_path_buf(), problem: "it is a folder".to_owned() }
 }
 
-/// Whether a file is empty though there was something in it. One that another process is just making looks the same, but
-/// not for long.
+/// Whether a file is empty although it had contents. A file that another process is creating looks the same, but only briefly.
 fn stays_emptied(path: &Path, artifacts: &Path) -> bool {
     let began = Instant::now();
     loop {
@@ -215,7 +213,7 @@ fn has_entries(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }
 
-/// Makes an empty file that only its owner may read; one that another process makes at the same time will do as well.
+/// Creates an empty file that only its owner may read, unless another process has just created it.
 fn make_file(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder {
@@ -224,28 +222,28 @@ fn make_file(path: &Path) -> io::Result<()> {
     match make_private_file(path) {
         Err(exists) if exists.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(other) => Err(other),
-        // The name must survive a loss of power, as what is written under it will.
+        // The name must be durable, as the contents will be.
         Ok(()) => folder.map_or(Ok(()), sync_folder),
     }
 }
 
-/// What tells a file from another one of the same name.
+/// Identifies a file among others of the same name.
 pub(super) type FileId = (u64, u64);
 
-/// Which file has this name now; `None` where there is none.
+/// Returns the id of the file with this name; `None` if there is none.
 #[cfg(unix)]
 pub(super) fn file_id(path: &Path) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// Which file has this name now; systems that give files no numbers only show that there is one.
+/// Returns the id of the file with this name; on systems without file ids, only that there is one.
 #[cfg(not(unix))]
 pub(super) fn file_id(path: &Path) -> Option<FileId> {
     fs::metadata(path).ok().map(|_| (0, 0))
 }
 
-/// Makes a file that was not there, for its owner only.
+/// Creates a new file for its owner only.
 pub(super) fn make_private_file(path: &Path) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -266,7 +264,7 @@ pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) { fs::File::open(path)?.sync_all() } else { Ok(()) }
 }
 
-/// Takes everybody else's rights to a file away, if it is there.
+/// Removes all others' access to a file, if it exists.
 #[cfg(unix)]
 fn keep_others_out(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -282,10 +280,10 @@ fn keep_others_out(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What a database file turned out to be.
+/// The kind of a database file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DatabaseKind {
-    /// Nothing is in it yet.
+    /// It is empty.
     Empty,
     /// A record of this schema version.
     Record {
@@ -294,9 +292,9 @@ pub(super) enum DatabaseKind {
     },
 }
 
-/// Recognises a database. One of another program is refused, as is one of a newer version than `known`.
+/// Recognises a database. Fails for one of another program, or of a newer version than `known`.
 pub(super) fn identify(conn: &Connection, path: &Path, known: i64) -> TxResult<DatabaseKind> {
-    // All of it as of one moment: another process may be making the database right now.
+    // In one snapshot: another process may be creating the database right now.
     let _reading = conn.is_autocommit().then(|| conn.unchecked_transaction()).transpose()?;
     let application: i64 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let version: i64 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;

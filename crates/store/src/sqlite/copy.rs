@@ -19,7 +19,7 @@ use super::indexing::{Belonging, Indexing, message_without_artifacts};
 use super::rows::{count, names, role_of, speaker_of};
 use super::{SqliteStore, Write};
 
-/// Places of columns among those of messages.
+/// Column positions in messages.
 const ID: usize = 0;
 const SESSION: usize = 1;
 const ROLE: usize = 3;
@@ -54,7 +54,7 @@ fn rows(conn: &Connection, table: &CopyTable, rest: &str, values: [i64; 2]) -> T
 
 fn insert(conn: &Connection, table: &CopyTable, row: &CopyRow) -> TxResult<()> {
     let mut columns: Vec<&str> = table.columns.iter().map(|(name, _)| *name).collect();
-    // In a file only sessions say whose they are, and what is theirs.
+    // In a file only sessions have an owner, which applies to their rows.
     let owner = row.owner.as_ref().filter(|_| table.name == "sessions");
     columns.extend(owner.map(|_| "owner"));
     let places: Vec<String> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
@@ -76,7 +76,7 @@ fn insert(conn: &Connection, table: &CopyTable, row: &CopyRow) -> TxResult<()> {
     Ok(())
 }
 
-/// Indexes a message that was written. Its segments are sealed at the end: until then none is known to be complete.
+/// Indexes a written message. Segments are sealed at the end, because until then none is complete.
 fn index(conn: &Connection, row: &CopyRow, indexing: &mut Indexing<'_>) -> TxResult<()> {
     let tools = match row.cells.get(TOOLS) {
         Some(CopyCell::Text(tools)) => names(Some(tools))?,
@@ -87,7 +87,7 @@ fn index(conn: &Connection, row: &CopyRow, indexing: &mut Indexing<'_>) -> TxRes
         .query_row([row.int(SESSION)], |row| row.get(0))
         .optional()?;
     let Some(CopyCell::Bytes(origin)) = row.cells.get(ORIGIN) else { return Ok(()) };
-    // One that cannot be read cannot be found: the doctor tells of it.
+    // An unreadable message cannot be found; the doctor reports it.
     let (Some(role), Some(message)) =
         (role_of(row.int(ROLE)), message_without_artifacts(row.int(CODING), origin))
     else {
@@ -221,7 +221,7 @@ impl CopyEnd for SqliteStore {
     }
 
     fn write_artifacts(&self, all: &[CopyArtifact]) -> Result<()> {
-        // Files first: a row never names one that is not there.
+        // Files first: a row never names a missing one.
         let files = all.iter().map(|artifact| self.artifacts.put(&artifact.text));
         let files = files.collect::<std::result::Result<Vec<_>, StoreError>>()?;
         self.write("writing artifacts", Write::Light, |conn| {

@@ -16,15 +16,15 @@ use super::indexing::read_again;
 use super::rows::{int, require_session};
 use super::vectors;
 
-/// What a deletion took away.
+/// The deleted data.
 pub(super) struct DeletionReport {
-    /// The sessions, in the order they were opened.
+    /// The sessions, in the order in which they were opened.
     pub(super) sessions: Vec<SessionId>,
-    /// Artifacts without references; their files are to be removed once this is committed.
+    /// Artifacts without references; their files are to be removed after the commit.
     pub(super) artifacts: Vec<ArtifactId>,
 }
 
-/// SessionIdsByOrdinal by their ordinals.
+/// Ids of sessions by ordinal.
 type SessionIdsByOrdinal = BTreeMap<i64, SessionId>;
 
 pub(super) fn delete(
@@ -54,7 +54,7 @@ fn chain_of(conn: &Connection, chain: i64) -> rusqlite::Result<SessionIdsByOrdin
     sessions(conn, "SELECT ordinal, id FROM sessions WHERE chain = ?1", chain)
 }
 
-/// These sessions, the chains that hang on them, and so on.
+/// Returns these sessions with all chains that depend on them, directly or indirectly.
 fn with_dependants(conn: &Connection, chain: &SessionIdsByOrdinal) -> rusqlite::Result<SessionIdsByOrdinal> {
     let mut all = chain.clone();
     let mut to_visit: Vec<i64> = chain.keys().copied().collect();
@@ -77,7 +77,7 @@ fn sessions(conn: &Connection, sql: &str, of: i64) -> rusqlite::Result<SessionId
         .collect()
 }
 
-/// Deletes one session. Adds what went with it to what was released.
+/// Deletes one session. Adds its released data.
 fn delete_session(conn: &Connection, ordinal: i64, released: &mut ReleaseReport) -> rusqlite::Result<()> {
     let messages: Vec<i64> = conn
         .prepare_cached("SELECT id FROM messages WHERE session = ?1 ORDER BY seq")?

@@ -1,12 +1,12 @@
 //! The doctor: checks a record, reports problems with their meaning, and repairs what can be repaired.
 //!
-//! A check changes nothing. A repair begins with a backup of everything, damaged or not. No file is removed that might
-//! still be readable.
+//! A check changes nothing. A repair begins with a backup of everything, damaged or not. A file that might still be readable is never
+//! removed.
 //!
-//! Parts: `examination` has the options of a check, `problem` the possible findings. `files` checks files and folders,
-//! `relations` rows that refer to each other, `nodes` summaries of summaries, `duplicates` turns that were recorded
-//! twice, `index` the search index, `message_bytes` every message. `repair` repairs, `salvage` copies what can be read
-//! of a damaged database (`file_header` if not even its schema can be read).
+//! Parts: `examination` has the options of a check, `problem` the possible findings. `files` checks files and folders, `relations` rows
+//! that refer to each other, `nodes` summaries of summaries, `duplicates` turns recorded twice, `index` the search index, `message_bytes`
+//! every message. `repair` repairs, `salvage` copies what can be read of a damaged database (`file_header` if not even its schema can be
+//! read).
 
 mod duplicates;
 mod examination;
@@ -37,7 +37,7 @@ use super::progress::StoreProgress;
 
 use examination::CheckedStore;
 
-/// What is the same in every engine.
+/// Checks that are the same in every engine.
 #[cfg(feature = "postgres")]
 pub(crate) mod checks {
     pub(crate) use super::duplicates::{MessageDigest, doubled};
@@ -54,32 +54,32 @@ pub use problem::{LostArtifact, RecordProblem, Remedy, Severity};
 pub use repair::RepairReport;
 pub use salvage::{SalvageReport, SalvagedTable};
 
-/// Findings of SQLite that are reported; damage seldom comes alone.
+/// The maximum number of SQLite's findings reported; damage rarely occurs alone.
 const PROBLEMS_TOLD: i64 = 20;
 
-/// What was looked at, and what is wrong with it.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Diagnosis {
-    /// What was found, the worst first.
+    /// The problems found, the worst first.
     pub findings: Vec<RecordProblem>,
-    /// Sessions that were looked at.
+    /// Number of sessions checked.
     pub sessions: u64,
-    /// Messages that were looked at.
+    /// Number of messages checked.
     pub messages: u64,
-    /// Artifacts that were looked at.
+    /// Number of artifacts checked.
     pub artifacts: u64,
-    /// Size of the database, with what is written to it and still stands in its journal.
+    /// Size of the database, including new data in its journal.
     pub database_bytes: u64,
 }
 
 impl Diagnosis {
-    /// Whether nothing worse than a notice was found.
+    /// Whether only notices were found.
     #[must_use]
     pub fn is_well(&self) -> bool {
         self.findings.iter().all(|finding| finding.severity() == Severity::Notice)
     }
 
-    /// Looks over the record at `path` and the folder of artifacts beside it. Nothing is changed.
+    /// Checks the record at `path` and the folder of artifacts beside it. Nothing is changed.
     pub fn of_file(
         path: &Path,
         examination: &Examination<'_>,
@@ -90,8 +90,7 @@ impl Diagnosis {
             database_bytes: file_bytes(path) + file_bytes(&connection::beside(path, "-wal")),
             ..Diagnosis::default()
         };
-        // Before a connection makes files of its own, and before the moment that is looked at: what is put into the folder
-        // after it is none of its artifacts.
+        // Before a connection creates files, and before the snapshot: files added after the snapshot are not its artifacts.
         let open_to_others = files::open_to_others(path, &artifacts_beside(path));
         let listing = files::listing(&folder)?;
         match recognise(path, &listing, version_after(STEPS))? {
@@ -110,7 +109,7 @@ impl Diagnosis {
     }
 }
 
-/// What lies at the place of a record.
+/// The state of a record's file.
 enum FileState {
     Record(Connection),
     Nothing(RecordProblem),
@@ -120,7 +119,7 @@ fn file_bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |found| found.len())
 }
 
-/// Finds out what lies at the place of a record, for a program that knows schema versions up to `known`.
+/// Determines the state of a record's file, for a program that supports schema versions up to `known`.
 fn recognise(path: &Path, listing: &FolderListing, known: i64) -> Result<FileState> {
     let has_traces = || connection::has_journal(path) || !listing.artifacts.is_empty();
     let found = match std::fs::metadata(path) {
@@ -156,7 +155,7 @@ fn recognise(path: &Path, listing: &FolderListing, known: i64) -> Result<FileSta
     }
 }
 
-/// Opens a database for reading, also where its folder cannot be written.
+/// Opens a database for reading, even in a read-only folder.
 fn open_for_reading(path: &Path, known: i64) -> TxResult<(Connection, DatabaseKind)> {
     let open = |access| -> TxResult<(Connection, DatabaseKind)> {
         let conn = connection::connect(path, access, connection::BUSY_TIMEOUT)?;
@@ -170,7 +169,7 @@ fn open_for_reading(path: &Path, known: i64) -> TxResult<(Connection, DatabaseKi
     }
 }
 
-/// Why a file could not be recognised, as a finding; an error where that says nothing about the file.
+/// Returns the reason why a file was not recognised, as a finding; an error if the reason is not in the file.
 fn unrecognised(path: &Path, error: TxError) -> Result<RecordProblem> {
     let code = match &error {
         TxError::Database(error) => error.sqlite_error_code(),
@@ -196,7 +195,7 @@ fn inaccessible(path: &Path, problem: String) -> RecordProblem {
     RecordProblem::Inaccessible { path: path.to_path_buf(), problem }
 }
 
-/// Looks a database over that could be opened. Checks that come upon damage say so and leave the others to go on.
+/// Checks a database that could be opened. A check that meets damage reports it, and the others continue.
 fn examine(
     place: &CheckedStore<'_>,
     examination: &Examination<'_>,
@@ -237,12 +236,12 @@ fn examine(
     Ok(())
 }
 
-/// What kept a check from being carried out, if that is damage; an error if it is something else.
+/// Returns the damage that prevented a check; an error for any other cause.
 fn damage_of(error: TxError) -> TxResult<String> {
     let path = Path::new("");
     match error.into_store_error("looking the record over", path) {
         StoreError::Damaged { problem, .. } => Ok(problem),
-        // A table that is gone, a statement that no longer fits: the schema itself is damaged.
+        // A missing table or a statement that does not match: the schema itself is damaged.
         StoreError::Database { source, .. } => Ok(source.to_string()),
         other => Err(other.into()),
     }

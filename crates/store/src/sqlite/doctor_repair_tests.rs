@@ -1,4 +1,4 @@
-//! Findings about rows and indexes, produced by changing the database behind the record's back, and how they are mended.
+//! Tests of findings about rows and indexes, produced by changing the database directly, and of their repair.
 
 use throughline_search::SearchMode;
 
@@ -180,7 +180,7 @@ fn a_lost_index_is_made_anew() {
     home.sql("DELETE FROM clues_open; DELETE FROM artifact_pieces");
     assert_eq!(home.finding(), RecordProblem::SearchIndex { missing: 6, surplus: 0 });
     assert!(!home.finds("alpha", SearchMode::AllWords));
-    // A search names what it cannot see, to its owner and to nobody else.
+    // A search names unreadable messages, only to their owner.
     let unseen = |owner: &Owner| {
         let asked = crate::search::request::SearchQuery { text: "alpha".into(), ..Default::default() };
         home.open().search(owner, &asked).unwrap().unseen
@@ -226,7 +226,7 @@ fn an_index_that_knows_the_wrong_thing_is_found_by_a_thorough_look() {
     assert!(!home.finds("lpha on", SearchMode::Substring));
     home.repair_all_but(&[]);
     assert!(home.finds("lpha on", SearchMode::Substring));
-    // Bytes that are no list at all hide nothing in the meantime.
+    // Bytes that are not a valid list hide nothing in the meantime.
     home.sql("UPDATE clues_open SET clues = x'01020304' WHERE block = 0");
     assert!(home.finds("lpha on", SearchMode::Substring));
     assert_eq!(home.findings(Depth::Thorough), [RecordProblem::SearchIndex { missing: 5, surplus: 0 }]);

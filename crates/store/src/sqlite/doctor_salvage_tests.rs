@@ -1,5 +1,5 @@
-//! Damaged databases: pages overwritten, files cut short, headers gone. What can be read is saved, and nothing that was
-//! there is thrown away.
+//! Tests of damaged databases: pages overwritten, files truncated, headers missing. Everything readable is salvaged, and nothing is thrown
+//! away.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::store::Store;
 
 const PAGE: usize = 4096;
 
-/// A record of some size, all of it in the database file.
+/// A larger record, entirely in the database file.
 fn large() -> Home {
     let home = Home::new();
     let store = home.open();
@@ -85,7 +85,7 @@ fn any_page_may_be_overwritten_and_the_rest_is_saved() {
             "page {page}: {:?}",
             report.after
         );
-        // A page holds some ten messages; the page above it, which says where pages are, may hide some more.
+        // A page has some ten messages; its parent page, which refers to pages, may hide some more.
         let saved = home_words(&home);
         let lost = all.difference(&saved).count();
         assert!(lost <= 12 || page < 40, "page {page}: {lost} messages were lost");
@@ -100,7 +100,7 @@ fn any_page_may_be_overwritten_and_the_rest_is_saved() {
     assert!(salvaged > 15, "{salvaged} pages were worth saving, {unharmed} held nothing");
 }
 
-/// Messages of the large conversation, also where its session had to be made anew.
+/// Messages of the large conversation, even if its session had to be recreated.
 fn home_words(home: &Home) -> BTreeSet<String> {
     let mut all = words(home, "other");
     all.extend(words(home, "recovered_2"));
@@ -160,7 +160,7 @@ fn a_database_that_was_cut_short_is_saved_as_far_as_it_goes() {
         assert!(!is_damaged(&report.after), "{share} %: {:?}", report.after);
         let saved = home_words(&home);
         assert!(saved.is_subset(&all));
-        // Half of the file is taken up by what every record has; messages come after.
+        // Half of the file is the same in every record; messages follow.
         assert!(!saved.is_empty() || share == 50, "{share} %");
         let conversations = home.open().conversations(&owner(), &SessionFilter::default()).unwrap();
         assert_eq!(conversations.len(), 2, "{share} %");
@@ -200,7 +200,7 @@ fn what_is_only_in_the_journal_is_saved_too() {
     assert!(!journal.is_empty());
     let database = fs::read(home.path()).unwrap();
     drop(store);
-    // As after a crash: the journal was never taken into the database, and then a page went bad.
+    // As after a crash: the journal was never moved to the database, and then a page was damaged.
     fs::write(home.path(), database).unwrap();
     write_private(&connection::beside(&home.path(), "-wal"), &journal);
     let _ = fs::remove_file(connection::beside(&home.path(), "-shm"));
@@ -253,14 +253,14 @@ fn a_record_that_is_in_use_is_not_replaced() {
     assert!(!is_damaged(&home.repair().after));
 }
 
-/// Bytes that change in a file.
+/// A change of bytes in a file.
 #[derive(Clone, Debug)]
 struct Harm {
-    /// Where, in thousandths of the file.
+    /// The position, in thousandths of the file.
     at: usize,
-    /// How many.
+    /// The number of bytes.
     bytes: usize,
-    /// To what; `None` cuts the file there.
+    /// The new value; `None` truncates the file there.
     to: Option<u8>,
 }
 
@@ -308,7 +308,7 @@ proptest! {
         write_private(&home.path(), &bytes);
         let report = home.repair();
         if is_damaged(&report.after) {
-            // Where nothing is left that could be saved, nothing is touched.
+            // If nothing can be salvaged, nothing is changed.
             prop_assert!(bytes.len() < whole / 2, "{:?}", report.after);
             prop_assert_eq!(report.salvaged, None);
             prop_assert_eq!(fs::read(home.path()).unwrap(), bytes);

@@ -1,5 +1,5 @@
-//! Every finding, produced for real: bytes overwritten, files cut short or deleted, rows removed behind the record's
-//! back. What each looks like after mending is tested with it.
+//! Tests of every finding on real damage: bytes overwritten, files truncated or deleted, rows removed directly; and of the result of the
+//! repair.
 
 use std::fs;
 use std::path::PathBuf;
@@ -114,7 +114,7 @@ impl Home {
         store.open_session(new, None).unwrap();
     }
 
-    /// Changes the database behind the record's back.
+    /// Changes the database directly.
     pub(super) fn sql(&self, sql: &str) {
         let conn = connection::connect(&self.path(), OpenMode::Write, connection::BUSY_TIMEOUT).unwrap();
         conn.execute_batch(sql).unwrap();
@@ -125,7 +125,7 @@ impl Home {
         Diagnosis::of_file(&self.path(), &examination, &mut |_| ()).unwrap().findings
     }
 
-    /// The only finding of a quick look.
+    /// Returns the only finding of a quick check.
     pub(super) fn finding(&self) -> RecordProblem {
         let mut findings = self.findings(Depth::Quick);
         assert_eq!(findings.len(), 1, "{findings:?}");
@@ -142,7 +142,7 @@ impl Home {
         report
     }
 
-    /// Mends the record, which must leave nothing to be mended and, but for these, nothing at all.
+    /// Repairs the record; only these findings may remain.
     pub(super) fn repair_all_but(&self, left: &[&str]) -> RepairReport {
         let report = self.repair();
         let names: Vec<String> = report.after.iter().map(name_of).collect();
@@ -181,7 +181,7 @@ pub(super) fn write_private(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
 }
 
-/// The name of a finding as it stands in JSON.
+/// Returns the name of a finding in JSON.
 pub(super) fn name_of(finding: &RecordProblem) -> String {
     serde_json::to_value(finding).unwrap()["finding"].as_str().unwrap().to_owned()
 }
@@ -428,7 +428,7 @@ fn wrong_places_among_others_are_worked_out_anew() {
         assert!(matches!(home.finding(), RecordProblem::WrongLinks { count: 1, .. }), "{sql}");
         home.repair_all_but(&[]);
     }
-    // A circle: each says it hangs on the other.
+    // A circle: each is the other's parent.
     home.sql("UPDATE sessions SET parent = 3, parent_id = 'two', link_kind = 'branch', leaves_at = 0 WHERE ordinal = 1");
     assert_eq!(home.open().family(&owner(), &id("one")).unwrap().len(), 2);
     assert_eq!(home.open().transcript(&owner(), &id("two")).unwrap().len(), 4);
@@ -441,7 +441,7 @@ fn answer(text: &str) -> NewMessage {
     NewMessage { message, ..said("") }
 }
 
-/// Appends a turn as a gateway does: what is new, then the answer of a call whose prompt ended there.
+/// Appends a turn as a gateway does: the new messages, then the answer of a call whose prompt ended there.
 fn turn(store: &SqliteStore, new: Vec<NewMessage>, answered: &str) {
     let at = store.append(&owner(), &id("shared"), new).unwrap().next_seq;
     store.append(&owner(), &id("shared"), vec![answer(answered)]).unwrap();
@@ -456,11 +456,11 @@ fn turns_that_two_gateways_recorded_twice_are_reported_and_left() {
     home.open_session(&store, "shared", None);
     turn(&store, vec![said("one")], "answer 1");
     turn(&store, vec![said("two")], "answer 2");
-    // People say the same again, and are answered the same.
+    // People repeat a message and get the same answer.
     turn(&store, vec![said("go on")], "Done.");
     turn(&store, vec![said("go on")], "Done.");
     assert_eq!(home.findings(Depth::Quick), []);
-    // A gateway that did not see the last turn takes what its client repeats of it for new.
+    // A gateway that did not see the last turn treats its client's repetition as new.
     turn(&store, vec![said("three")], "answer 3");
     let echoed = NewMessage {
         message: decode_message_text(

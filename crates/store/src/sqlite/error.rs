@@ -6,10 +6,10 @@ use rusqlite::ErrorCode;
 
 use crate::error::StoreError;
 
-/// Result of work on a connection.
+/// The result of work on a connection.
 pub(super) type TxResult<T> = std::result::Result<T, TxError>;
 
-/// A refusal by the record, or an error of the database that has not been put in the record's words yet.
+/// An error of the record, or one of the database that was not converted yet.
 #[derive(Debug)]
 pub(super) enum TxError {
     Refused(StoreError),
@@ -35,15 +35,15 @@ impl From<rusqlite::types::FromSqlError> for TxError {
 }
 
 impl TxError {
-    /// A value in a row that cannot be what was written there.
+    /// Returns the error for an invalid value in a row.
     pub(super) fn unreadable(problem: impl Into<String>) -> Self {
         Self::Refused(StoreError::Damaged { path: PathBuf::new(), problem: problem.into() })
     }
 
-    /// In the words of the record: what was tried with the database at `path`.
+    /// Converts it to an error of the store: `what` was tried with the database at `path`.
     pub(super) fn into_store_error(self, what: &'static str, path: &Path) -> StoreError {
         match self {
-            // Readers of rows do not know which file they read.
+            // Functions that read rows do not know the file.
             Self::Refused(StoreError::Damaged { path: unknown, problem }) if !unknown.is_absolute() => {
                 StoreError::Damaged { path: path.to_path_buf(), problem }
             }
@@ -61,7 +61,7 @@ fn store_error(error: rusqlite::Error, what: &'static str, path: &Path) -> Store
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Busy { path },
             ErrorCode::DiskFull => StoreError::DiskFull { path },
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied => StoreError::ReadOnly { path, problem },
-            // The file is there (we made or found it before): what cannot be opened is a file to be made beside it.
+            // The file exists, so what cannot be opened is a file that SQLite creates beside it.
             ErrorCode::CannotOpen if path.exists() => StoreError::ReadOnly { path, problem },
             ErrorCode::NotADatabase => StoreError::NotOurs { path, problem },
             ErrorCode::DatabaseCorrupt => StoreError::Damaged { path, problem },
@@ -73,7 +73,7 @@ fn store_error(error: rusqlite::Error, what: &'static str, path: &Path) -> Store
             }
             _ => StoreError::Database { what, source: Box::new(error) },
         },
-        // The schema says what a column holds; something else in it was not written by us.
+        // A value that violates the schema was not written by us.
         rusqlite::Error::InvalidColumnType(..)
         | rusqlite::Error::FromSqlConversionFailure(..)
         | rusqlite::Error::IntegralValueOutOfRange(..)
@@ -86,7 +86,7 @@ fn is_short_read(extended_code: i32) -> bool {
     extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ
 }
 
-/// The words for a file or folder that could not be made or changed.
+/// Returns the error for a file or folder that could not be created or changed.
 pub(super) fn io_error(what: &'static str, path: &Path, source: std::io::Error) -> StoreError {
     use std::io::ErrorKind;
     let path = path.to_path_buf();

@@ -1,4 +1,4 @@
-//! Permissions, damage, a full disk, a locked file: each has its name, and nothing that was kept is lost.
+//! Tests of permissions, damage, a full disk, a locked file: each has its error, and no committed data is lost.
 
 use std::fs;
 use std::time::Duration;
@@ -236,7 +236,7 @@ fn a_record_without_room_is_not_writable() {
     let error = store.check_writable().unwrap_err();
     assert!(matches!(error, StoreError::DiskFull { .. }), "{error:?}");
     writer(&|conn| conn.pragma_update(None, "max_page_count", pages.get() + 100).unwrap());
-    // As often as it is asked, it takes the room of one check.
+    // Repeated checks use the space of one.
     for _ in 0..20 {
         store.check_writable().unwrap();
     }

@@ -22,7 +22,7 @@ pub(super) use throughline_search::segments::{ARTIFACT_ROWS, IndexSegment};
 
 pub(super) use lookup::IndexLookup;
 
-/// The two forms of segments. A slice after the last of a sealed segment tells which rows it covers.
+/// The tables of both forms. A slice after the last of a sealed segment has the covered rows.
 pub(super) const SCHEMA: &str = "
 CREATE TABLE clues_open (
     block    INTEGER PRIMARY KEY,
@@ -35,10 +35,10 @@ CREATE TABLE clues_sealed (
 ) STRICT;
 ";
 
-/// Keys of blocks and of slices, a segment.
+/// Number of keys of blocks and of slices per segment.
 const BLOCK_KEYS: i64 = MAX_BLOCKS as i64;
 const SLICE_KEYS: i64 = 2 * SLICES as i64;
-/// The slice that tells which rows are covered.
+/// The slice with the covered rows.
 const COVERED_SLICE: i64 = SLICES as i64;
 
 /// The keys under which a segment is stored.
@@ -62,7 +62,7 @@ impl SegmentKeys for IndexSegment {
     }
 }
 
-/// The key of the block of a row, and the bit of the row in it.
+/// Returns the key of a row's block, and the row's bit in it.
 fn place_of(row: i64) -> (i64, i64) {
     let segment = IndexSegment::of_row(row);
     let within = row - segment.rows().start;
@@ -74,12 +74,12 @@ fn place_of(row: i64) -> (i64, i64) {
 #[derive(Default)]
 pub(super) struct FingerprintWriter {
     set: FingerprintSet,
-    /// The block that is being filled, and which of its rows are new.
+    /// The block being filled, and its new rows.
     filling: Option<(i64, i64)>,
 }
 
 impl FingerprintWriter {
-    /// Adds a row with its fingerprints. Rows are best added in their order.
+    /// Adds a row with its fingerprints. Adding rows in order is fastest.
     pub(super) fn add(
         &mut self,
         conn: &Connection,
@@ -99,7 +99,7 @@ impl FingerprintWriter {
         Ok(())
     }
 
-    /// Writes what is left, and seals segments that will grow no more. Without this the last rows are not indexed.
+    /// Writes the rest, and seals complete segments. Without this the last rows are not indexed.
     pub(super) fn finish(mut self, conn: &Connection) -> rusqlite::Result<()> {
         self.write_block(conn)?;
         seal_complete(conn)
@@ -125,7 +125,7 @@ fn write_open(conn: &Connection, key: i64, covered: i64, fingerprints: &[u32]) -
     Ok(())
 }
 
-/// The segment that grows.
+/// Returns the segment that grows.
 fn growing(conn: &Connection, family: &SegmentLayout) -> rusqlite::Result<IndexSegment> {
     let next: i64 = conn
         .prepare_cached("SELECT next FROM numbers WHERE name = ?1")?
@@ -133,7 +133,7 @@ fn growing(conn: &Connection, family: &SegmentLayout) -> rusqlite::Result<IndexS
     Ok(IndexSegment::of_row(family.first_row + (next - 1).max(0)))
 }
 
-/// Seals segments that do not grow any more.
+/// Seals complete segments.
 pub(super) fn seal_complete(conn: &Connection) -> rusqlite::Result<()> {
     let mut lowest =
         conn.prepare_cached("SELECT min(block) FROM clues_open WHERE block >= ?1 AND block < ?2")?;
@@ -142,7 +142,7 @@ pub(super) fn seal_complete(conn: &Connection) -> rusqlite::Result<()> {
         let mut from = IndexSegment::of_row(family.first_row).block_keys().start;
         while let Some(key) = lowest.query_row([from, end], |row| row.get::<_, Option<i64>>(0))? {
             let segment = IndexSegment::of_block_key(key);
-            // One that is damaged is searched as it is, and mended by others.
+            // A damaged one is searched as it is, and repaired by the doctor.
             if let Some(blocks) = read(conn, segment)? {
                 replace(conn, segment, &blocks)?;
             }
@@ -155,22 +155,22 @@ pub(super) fn seal_complete(conn: &Connection) -> rusqlite::Result<()> {
 /// A block of a segment that is read or written as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct IndexBlock {
-    /// Rows it covers, a bit each.
+    /// The covered rows, one bit each.
     covered: i64,
     fingerprints: Vec<u32>,
 }
 
 impl IndexBlock {
-    /// How many rows it covers.
+    /// Returns the number of covered rows.
     pub(super) fn rows(&self) -> u64 {
         u64::from(self.covered.count_ones())
     }
 }
 
-/// IndexBlocks of a segment by their places in it.
+/// The blocks of a segment by index.
 pub(super) type IndexBlocks = BTreeMap<usize, IndexBlock>;
 
-/// Everything known of a segment; `None` where that is damaged.
+/// Reads a whole segment; `None` if it is damaged.
 pub(super) fn read(conn: &Connection, segment: IndexSegment) -> rusqlite::Result<Option<IndexBlocks>> {
     let mut blocks = IndexBlocks::new();
     let Some(()) = read_sealed(conn, segment, &mut blocks)? else { return Ok(None) };
@@ -230,7 +230,7 @@ fn read_sealed(
     Ok(Some(()))
 }
 
-/// The covered rows of the blocks of a sealed segment, from one bit a row.
+/// Returns the covered rows of the blocks of a sealed segment, from one bit per row.
 fn covered_blocks(segment: IndexSegment, bits: &[u8]) -> impl Iterator<Item = (usize, i64)> {
     let rows = segment.family().block_rows as usize;
     let is_set = move |row: usize| bits.get(row / 8).is_some_and(|byte| byte & (1 << (row % 8)) != 0);
@@ -240,7 +240,7 @@ fn covered_blocks(segment: IndexSegment, bits: &[u8]) -> impl Iterator<Item = (u
     })
 }
 
-/// Writes a segment anew, in the form that is due to it.
+/// Rewrites a segment in its proper form.
 pub(super) fn replace(
     conn: &Connection,
     segment: IndexSegment,
@@ -281,12 +281,12 @@ pub(super) fn replace(
     Ok(())
 }
 
-/// What came of reading a row for its fingerprints.
+/// The result of reading a row for its fingerprints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowState {
     /// There is no such row.
     Gone,
-    /// It is there, and what it says cannot be read.
+    /// It exists, but its content cannot be read.
     Unreadable,
     /// It was read.
     Read,
@@ -295,20 +295,19 @@ pub(super) enum RowState {
 /// Adds the fingerprints of a row to a set.
 pub(super) type ReadRow<'a> = dyn Fn(i64, &mut FingerprintSet) -> rusqlite::Result<RowState> + 'a;
 
-/// Makes blocks out of what rows say.
+/// Builds blocks from the contents of rows.
 pub(super) struct BlockBuilder<'a> {
     read_row: &'a ReadRow<'a>,
     set: FingerprintSet,
 }
 
 impl<'a> BlockBuilder<'a> {
-    /// Of rows that are read so.
+    /// Creates a builder with a function that reads rows.
     pub(super) fn new(read_row: &'a ReadRow<'a>) -> Self {
         Self { read_row, set: FingerprintSet::default() }
     }
 
-    /// A block as it has to be, given what is known of it; `None` if none of its rows is there. Where a row cannot be
-    /// read, what is known stays.
+    /// Returns a block with its correct content; `None` if none of its rows exists. The known fingerprints of an unreadable row are kept.
     pub(super) fn make(
         &mut self,
         segment: IndexSegment,
@@ -334,7 +333,7 @@ impl<'a> BlockBuilder<'a> {
     }
 }
 
-/// Makes the blocks of these rows anew.
+/// Rebuilds the blocks of these rows.
 pub(super) fn read_again(conn: &Connection, rows: &[i64], read_row: &ReadRow<'_>) -> rusqlite::Result<()> {
     let mut changed: BTreeMap<IndexSegment, BTreeSet<usize>> = BTreeMap::new();
     for row in rows {
@@ -362,7 +361,7 @@ pub(super) fn read_again(conn: &Connection, rows: &[i64], read_row: &ReadRow<'_>
     Ok(())
 }
 
-/// The rows each segment says it covers.
+/// Returns the rows that each segment claims to cover.
 pub(super) fn covered(conn: &Connection) -> rusqlite::Result<BTreeMap<IndexSegment, RowSet>> {
     let mut covered: BTreeMap<IndexSegment, RowSet> = BTreeMap::new();
     let mut add = |segment: IndexSegment, place: usize, bits: i64| {
@@ -403,7 +402,7 @@ impl RowSet {
         *self.0.entry(row >> 6).or_default() |= 1 << (row & 63);
     }
 
-    /// How many of them are not in another set.
+    /// Returns how many of them are not in another set.
     pub(super) fn missing_in(&self, other: &Self) -> u64 {
         self.0
             .iter()

@@ -1,4 +1,4 @@
-//! Tests of the index: over several segments, with rows that go and rows that come late.
+//! Tests of the index: over several segments, with rows deleted and rows added late.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ const SESSIONS: usize = 10;
 const SAID_AT_ONCE: usize = 500;
 const ROUNDS: usize = 2;
 
-/// Texts of which no two are the same, over few words, in several scripts.
+/// Returns different texts from few words, in several scripts.
 fn text(number: usize) -> String {
     const WORDS: [&str; 8] = ["Retry", "cache", "ÄPFEL", "数据库连接", "a/b\\c", "the \"end\"", "naïve", "x"];
     let word = |at: usize| WORDS[(number / 8_usize.pow(at as u32)) % 8];
     format!("{} {}\n{}{} n{number}n", word(0), word(1), word(2), word(3))
 }
 
-/// More than two segments of messages, said in turn in several sessions.
+/// More than two segments of messages, interleaved in several sessions.
 fn large(home: &Home) -> (SqliteStore, BTreeMap<String, Vec<usize>>) {
     let store = home.open();
     let mut said: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -65,7 +65,7 @@ fn folded(text: &str) -> String {
     folded
 }
 
-/// What has to be found: by looking at everything.
+/// Returns the expected result, by examining everything.
 fn expected(said: &BTreeMap<String, Vec<usize>>, substring: &str) -> Vec<String> {
     let substring = folded(substring);
     let mut expected = Vec::new();
@@ -131,7 +131,7 @@ fn what_is_found_in_large_records_is_what_is_there() {
     let (store, mut said) = large(&home);
     assert!(rows_of(&store, "clues_sealed") > 0 && rows_of(&store, "clues_open") > 0);
     assert_answers(&store, &said);
-    // What goes leaves the index, from segments that are sealed and from the one that grows.
+    // Deleted rows leave the index, in sealed segments and in the one that grows.
     for name in ["s3", "s9"] {
         store.delete(&owner(), &id(name), Dependants::Refuse).unwrap();
         said.remove(name);
@@ -152,7 +152,7 @@ fn rows_that_come_late_are_taken_into_their_segments() {
     let write = |work: &dyn Fn(&Connection) -> rusqlite::Result<()>| {
         store.write("testing", Write::Heavy, |conn| Ok(work(conn)?)).unwrap();
     };
-    // As if these had never been there.
+    // As if these had never existed.
     let folder = store.artifact_files().clone();
     write(&|conn| {
         read_again(conn, &rows, &|row, set| match rows.contains(&row) {
@@ -188,7 +188,7 @@ fn slices_that_are_damaged_hide_nothing() {
         .unwrap();
     assert_eq!(found(&store, "n9999n"), expected(&said, "n9999n"));
     assert_eq!(found(&store, "n777n"), expected(&said, "n777n"));
-    // A deletion that meets them makes the segment anew; these are in all four that are sealed.
+    // A deletion that affects them rebuilds the segment; these are in all four sealed ones.
     store.delete(&owner(), &id("s0"), Dependants::Refuse).unwrap();
     store.delete(&owner(), &id("s5"), Dependants::Refuse).unwrap();
     assert_well(&home);

@@ -11,10 +11,10 @@ use crate::store::{CHECK_BYTES, CHECK_GUARD};
 use super::error::TxResult;
 use super::rows::{chain_of, from_json_text, json_text};
 
-/// Where a guard is kept: kind, chain, endpoint, model.
+/// The key of a guard: kind, chain, endpoint, model.
 type GuardKey<'a> = (i64, i64, &'a str, &'a str);
 
-/// A chain is named by the ordinal of its first session: its continuations share its guards.
+/// A chain is identified by the ordinal of its first session: its continuations share its guards.
 fn place_of<'a>(conn: &Connection, scope: &'a GuardScope) -> TxResult<GuardKey<'a>> {
     Ok(match scope {
         GuardScope::Chain(owner, id) => (0, chain_of(conn, owner, id)?, "", ""),
@@ -75,8 +75,8 @@ pub(super) fn get(
         .transpose()
 }
 
-/// Replaces the guard that shows whether the record can be written. Its value differs each time: SQLite does not write what
-/// is there already.
+/// Replaces the guard that shows whether the record can be written. Its value changes each time, because SQLite does not write equal
+/// values.
 pub(super) fn write_check(conn: &Connection) -> TxResult<()> {
     let bytes = i64::try_from(CHECK_BYTES / 2).unwrap_or(i64::MAX);
     conn.prepare_cached(
@@ -141,7 +141,7 @@ pub(super) fn lock(
     Ok(LockOutcome::Taken { from, fence: since_ms.unsigned_abs() })
 }
 
-/// Refuses a write under a lease that is not its holder's any more.
+/// Fails if a lease is no longer its holder's.
 pub(super) fn check_lease(conn: &Connection, lease: &Lease) -> TxResult<()> {
     let held = conn
         .prepare_cached(concat!("SELECT ", lock_columns!(), " FROM locks WHERE name = ?1"))?

@@ -1,8 +1,8 @@
 //! The fingerprints of a row: those of its text, and those of its owner, conversation, role and tools.
 //!
-//! The index contains no text: what it proposes is verified against the row. A row's number is the message's id; pieces
-//! of artifacts have numbers of their own, from [`ARTIFACT_ROWS`] up. The fingerprints of owner, conversation, role and
-//! tools let a filtered search read no more than it must.
+//! The index contains no text: its proposals are verified against the rows. A row's number is the message's id; pieces of artifacts have
+//! numbers of their own, from [`ARTIFACT_ROWS`] up. The fingerprints of owner, conversation, role and tools let a filtered search read no
+//! more than it must.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use throughline_search::fingerprint::FingerprintSet;
@@ -29,12 +29,12 @@ pub(super) struct Indexing<'c> {
 }
 
 impl<'c> Indexing<'c> {
-    /// Begins with nothing.
+    /// Starts with nothing.
     pub(super) fn new(conn: &'c Connection) -> Self {
         Self { conn, fingerprints: FingerprintWriter::default(), text: String::new() }
     }
 
-    /// Indexes a message whose row was written.
+    /// Indexes a written message.
     pub(super) fn message(
         &mut self,
         id: i64,
@@ -49,7 +49,7 @@ impl<'c> Indexing<'c> {
         })
     }
 
-    /// Cuts an artifact that was recorded into pieces, and indexes those.
+    /// Splits a recorded artifact into pieces, and indexes them.
     pub(super) fn artifact(&mut self, artifact: i64, text: &str) -> rusqlite::Result<()> {
         let mut add_piece = self.conn.prepare_cached(
             "INSERT INTO artifact_pieces (row, artifact, first_byte, bytes, first_line) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -70,25 +70,25 @@ impl<'c> Indexing<'c> {
     }
 }
 
-/// Takes the next so many numbers of a kind; they are never given out again, whatever is deleted.
+/// Reserves the next numbers of a kind; they are never used again, even after deletions.
 pub(super) fn take_numbers(conn: &Connection, name: &str, how_many: usize) -> rusqlite::Result<i64> {
     conn.prepare_cached("UPDATE numbers SET next = next + ?2 WHERE name = ?1 RETURNING next - ?2")?
         .query_row(params![name, how_many as i64], |row| row.get(0))
 }
 
-/// Brings the index in line with rows that are gone, or say something else.
+/// Updates the index for rows that were deleted or changed.
 pub(super) fn read_again(conn: &Connection, artifacts: &ArtifactFiles, rows: &[i64]) -> rusqlite::Result<()> {
     fingerprint_index::read_again(conn, rows, &|row, set| add_fingerprints(conn, artifacts, row, set))
 }
 
-/// Takes the pieces of an artifact away. Their rows, which are given, are then to be read again.
+/// Deletes the pieces of an artifact. Returns their rows, which must be indexed again.
 pub(super) fn forget_pieces(conn: &Connection, artifact: i64) -> rusqlite::Result<Vec<i64>> {
     conn.prepare_cached("DELETE FROM artifact_pieces WHERE artifact = ?1 RETURNING row")?
         .query_map([artifact], |row| row.get(0))?
         .collect()
 }
 
-/// Cuts an artifact into pieces anew and indexes them. One whose file cannot be read is left alone.
+/// Splits an artifact into pieces again and indexes them. One with an unreadable file is not changed.
 pub(super) fn cut_anew(conn: &Connection, number: i64, folder: &ArtifactFiles) -> TxResult<()> {
     let name: String = conn
         .prepare_cached("SELECT name FROM artifacts WHERE n = ?1")?
@@ -103,7 +103,7 @@ pub(super) fn cut_anew(conn: &Connection, number: i64, folder: &ArtifactFiles) -
     Ok(())
 }
 
-/// Fills an index in which there is nothing yet, and cuts artifacts of which there are no pieces.
+/// Fills an empty index, and splits artifacts without pieces.
 pub(super) fn make_anew(
     conn: &Connection,
     folder: &ArtifactFiles,
@@ -191,12 +191,12 @@ fn add_fingerprints_of_message(
     })
 }
 
-/// The message in a row, without the texts that are kept as artifacts.
+/// Returns the message in a row, without the texts stored as artifacts.
 pub(super) fn message_without_artifacts(coding: i64, origin: &[u8]) -> Option<Message> {
     decode_message(SharedText::new(unpack_skeleton(coding, origin).ok()?.json.into_owned()))
 }
 
-/// Where the text of a piece is.
+/// The location of a piece's text.
 pub(super) struct PieceText {
     pub(super) artifact: ArtifactId,
     pub(super) first_byte: u64,
@@ -204,7 +204,7 @@ pub(super) struct PieceText {
 }
 
 impl PieceText {
-    /// From three columns of a row: name, first byte, bytes.
+    /// Reads it from three columns of a row: name, first byte, bytes.
     pub(super) fn from_row(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Self> {
         Ok(Self {
             artifact: ArtifactId::from_text(row.get::<_, String>(at)?),
@@ -213,7 +213,7 @@ impl PieceText {
         })
     }
 
-    /// Reads it.
+    /// Reads the text.
     pub(super) fn read(&self, artifacts: &ArtifactFiles) -> Result<String> {
         artifacts.read(&self.artifact, ArtifactRange::Bytes { first: self.first_byte, count: self.bytes })
     }

@@ -24,7 +24,7 @@ use super::rows::{
 use super::sessions::line_of;
 use super::views;
 
-/// Appends messages to a session. What it costs does not depend on what is there already.
+/// Appends messages to a session. The cost does not depend on the size of the record.
 pub(super) fn append(
     conn: &Connection,
     folder: &ArtifactFiles,
@@ -35,7 +35,7 @@ pub(super) fn append(
     append_all(conn, folder, owner, id, messages).map(|(appended, _)| appended)
 }
 
-/// The same, with what tells the last of the messages from others; `None` where there were none.
+/// Appends messages, and returns the identity of the last one; `None` if there were none.
 fn append_all(
     conn: &Connection,
     folder: &ArtifactFiles,
@@ -70,14 +70,14 @@ fn append_all(
     Ok((AppendRange { first_seq, next_seq: session.next_seq }, last))
 }
 
-/// The newest session of the chain of a session, and the last message of that. One statement on three indexes: this is asked
-/// before every request of a gateway.
+/// Selects the newest session of a session's chain, and its last message. One statement on three indexes, because it runs before every
+/// request of a gateway.
 const VERSION: &str = "SELECT tip.id, tip.next_seq, messages.id, messages.at_ms, messages.hash FROM sessions AS one \
      JOIN sessions AS tip ON tip.chain = one.chain \
      LEFT JOIN messages ON messages.session = tip.ordinal AND messages.seq = tip.next_seq - 1 \
      WHERE one.id = ?1 AND one.owner = ?2 ORDER BY tip.ordinal DESC LIMIT 1";
 
-/// The version of the conversation a session belongs to.
+/// Returns the version of a session's conversation.
 pub(super) fn version(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Version> {
     let found = conn
         .prepare_cached(VERSION)?
@@ -89,7 +89,7 @@ pub(super) fn version(conn: &Connection, owner: &Owner, id: &SessionId) -> TxRes
     found.ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() }.into())
 }
 
-/// The place after the last message, and that message.
+/// Reads the position after the last message, and that message.
 fn end_of(row: &Row<'_>) -> rusqlite::Result<(u64, Option<LastMessage>)> {
     let last = match row.get::<_, Option<i64>>(2)? {
         None => None,
@@ -126,7 +126,7 @@ pub(super) fn append_at(
     Ok(Version { tip: expected.tip.clone(), next_seq: appended.next_seq, last: last.or(expected.last) })
 }
 
-/// Writes one message at the next place of a session; the hash of its bytes.
+/// Writes one message at the next position of a session; returns the hash of its bytes.
 fn write(
     conn: &Connection,
     folder: &ArtifactFiles,
@@ -167,7 +167,7 @@ fn write(
     };
     indexing.message(number, message, &belonging)?;
     for artifact in artifacts {
-        // A message answers for one tool, as a rule; which of several a text came from is not worth another column.
+        // A message usually has results of one tool; which of several a text comes from is not stored.
         let label = new.tools.first().map_or("", String::as_str);
         let session = int(session.ordinal);
         let reference = Reference { session, message: Some(number), label, at_ms: new.at_ms };
@@ -176,7 +176,7 @@ fn write(
     Ok(hash)
 }
 
-/// Messages appended to this very session.
+/// Returns messages appended to this session.
 pub(super) fn of_session(
     conn: &Connection,
     folder: &ArtifactFiles,
@@ -191,7 +191,7 @@ pub(super) fn of_session(
     Ok(messages)
 }
 
-/// The messages of a run.
+/// Returns the messages of a run.
 pub(super) fn of_run(
     conn: &Connection,
     folder: &ArtifactFiles,
@@ -205,7 +205,7 @@ pub(super) fn of_run(
     Ok(messages)
 }
 
-/// Messages of a session without their bytes.
+/// Returns messages of a session without their bytes.
 pub(super) fn heads(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<MessageHead>> {
     let session = require_session(conn, owner, id)?;
     let mut statement = conn.prepare_cached(
@@ -226,7 +226,7 @@ pub(super) fn heads(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResul
     Ok(heads)
 }
 
-/// Everything that was said up to and including a session.
+/// Returns all messages up to and including a session.
 pub(super) fn transcript(
     conn: &Connection,
     folder: &ArtifactFiles,

@@ -21,7 +21,7 @@ use super::error::{TxError, TxResult, io_error};
 use super::progress::StoreProgress;
 use super::{artifacts, fingerprint_index, indexing, vectors};
 
-/// What a step works on.
+/// The input of a migration step.
 pub(super) struct MigrationContext<'a> {
     /// The database, in the transaction of all steps.
     pub(super) conn: &'a Connection,
@@ -31,10 +31,10 @@ pub(super) struct MigrationContext<'a> {
     pub(super) progress: &'a mut dyn FnMut(StoreProgress),
 }
 
-/// What leads from one version to the next.
+/// A step from one version to the next.
 pub(super) type MigrationStep = fn(&mut MigrationContext<'_>) -> TxResult<()>;
 
-/// Every step there is, in order. What a released step leads to never changes again.
+/// All steps, in order. The result of a released step never changes.
 pub(super) const STEPS: &[MigrationStep] =
     &[create, index_by_longer_fingerprints, add_vectors, name_access_tokens];
 
@@ -45,9 +45,9 @@ fn create(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     Ok(bench.conn.execute_batch(fingerprint_index::SCHEMA)?)
 }
 
-/// The second version finds words by longer hashes and by pairs of neighbours. Records of the first may have such an
-/// index with shorter hashes, or the two full-text tables that came before it; neither can be read any more, so the
-/// index and the pieces of artifacts are made anew from the texts.
+/// Migrates to the second version, which indexes words by longer hashes and by pairs of neighbours. Records of the first may have such an
+/// index with shorter hashes, or the two full-text tables before it; neither is supported any more, so the index and the pieces of
+/// artifacts are rebuilt from the texts.
 fn index_by_longer_fingerprints(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     bench.conn.execute_batch(
         "DROP TABLE IF EXISTS words;
@@ -63,38 +63,38 @@ fn index_by_longer_fingerprints(bench: &mut MigrationContext<'_>) -> TxResult<()
     indexing::make_anew(bench.conn, &bench.folder, bench.progress)
 }
 
-/// The third version has room for vectors. They are made later, in the background, where a model is configured.
+/// Migrates to the third version, which has tables for vectors. They are filled later, in the background, if a model is configured.
 fn add_vectors(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     Ok(bench.conn.execute_batch(vectors::SCHEMA)?)
 }
 
-/// The fourth version has the name of the access token that a call was made for.
+/// Migrates to the fourth version, which has the name of a call's access token.
 fn name_access_tokens(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     Ok(bench.conn.execute_batch("ALTER TABLE calls ADD COLUMN access_token TEXT")?)
 }
 
-/// The version that a list of steps leads to.
+/// Returns the version after a list of steps.
 pub(super) fn version_after(steps: &[MigrationStep]) -> i64 {
     steps.len() as i64
 }
 
-/// How a database came to be of the newest version.
+/// How a database got to the newest version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SchemaState {
-    /// It was already.
+    /// It had it already.
     AsItWas,
-    /// It was made.
+    /// It was created.
     Made,
-    /// It was of an older version, which is kept in a backup.
+    /// It was migrated from an older version, which is in a backup.
     Migrated {
-        /// The version it had.
+        /// The version before.
         from: i64,
         /// The backup.
         backup: PathBuf,
     },
 }
 
-/// Brings the database of `conn` to the version that `steps` lead to.
+/// Migrates the database of `conn` to the version after `steps`.
 pub(super) fn bring_up_to_date(
     conn: &mut Connection,
     path: &Path,
@@ -109,7 +109,7 @@ pub(super) fn bring_up_to_date(
     }
     use_journal_beside(conn, patience)?;
     let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have done it while we waited.
+    // Another process may have done it meanwhile.
     let from = match identify(&transaction, path, known)? {
         DatabaseKind::Record { version } if version == known => return Ok(SchemaState::AsItWas),
         DatabaseKind::Record { version } => version,
@@ -130,7 +130,7 @@ pub(super) fn bring_up_to_date(
     Ok(arrival)
 }
 
-/// Switches to the write-ahead journal. Two processes that do so at once may refuse one another without waiting.
+/// Switches to the write-ahead journal. Two processes that do so at once may fail without waiting.
 fn use_journal_beside(conn: &Connection, patience: Duration) -> rusqlite::Result<()> {
     let began = Instant::now();
     loop {
@@ -146,7 +146,7 @@ fn use_journal_beside(conn: &Connection, patience: Duration) -> rusqlite::Result
     }
 }
 
-/// Copies the database, as it is before the transaction that is about to change it, to a file beside it.
+/// Copies the database, in its state before the current transaction, to a file beside it.
 fn back_up(path: &Path, version: i64, now_ms: Millis, patience: Duration) -> TxResult<PathBuf> {
     let time = jiff::Timestamp::from_millisecond(now_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     let stamp = time.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%d_%H%M%S").to_string();
@@ -163,7 +163,7 @@ fn back_up(path: &Path, version: i64, now_ms: Millis, patience: Duration) -> TxR
     match reader.execute("VACUUM INTO ?1", [name]) {
         Ok(_) => Ok(backup),
         Err(error) => {
-            // Half a backup is of no use; if it cannot be removed either, the error that counts is the first.
+            // Remove an incomplete backup; if that fails too, the first error is returned.
             let _ = std::fs::remove_file(&backup);
             Err(error.into())
         }

@@ -1,4 +1,4 @@
-//! Versions, with steps made up for the purpose.
+//! Tests of versions, with artificial steps.
 
 use std::time::Duration;
 
@@ -165,7 +165,7 @@ fn the_schema_of_this_version_can_be_made() {
     assert_eq!(value::<String>(&home.connect(), "PRAGMA integrity_check"), "ok");
 }
 
-/// The index of the first version: two full-text tables and pieces that told whether one of them knew them.
+/// The index of the first version: two full-text tables and pieces with their state in each.
 const FULL_TEXT_TABLES: &str = "
     DROP TABLE clues_open;
     DROP TABLE clues_sealed;
@@ -194,7 +194,7 @@ const FULL_TEXT_TABLES: &str = "
     ALTER TABLE calls DROP COLUMN access_token;
     PRAGMA user_version = 1;";
 
-/// The index that came after it: the tables of today, filled by shorter hashes.
+/// The index after that: the present tables, filled with shorter hashes.
 const SHORTER_CLUES: &str = "
     UPDATE clues_open SET clues = x'0102030405';
     UPDATE clues_sealed SET entries = x'ff00ff00' WHERE slice % 3 = 0;
@@ -206,7 +206,7 @@ const SHORTER_CLUES: &str = "
 #[test]
 fn records_of_the_first_version_are_indexed_anew_whatever_their_index_was() {
     for layout in [FULL_TEXT_TABLES, SHORTER_CLUES] {
-        // More than a segment, so that something is sealed and something is open.
+        // More than one segment, so that one is sealed and one open.
         let home = test_home::Home::with_messages(2_500);
         let store = home.open();
         let text = format!("the needle of the artifact\n{}", "hay ".repeat(4_000));
@@ -238,8 +238,8 @@ fn records_of_the_first_version_are_indexed_anew_whatever_their_index_was() {
     }
 }
 
-/// What other builds, older and newer, read and write: tables, columns, indexes, versions. Part of the net of
-/// `cli/tests/cli/golden.rs`; `INSTA_UPDATE=always` writes the list anew.
+/// The schema that other builds, older and newer, read and write: tables, columns, indexes, versions. Belongs to `cli/tests/cli/golden.rs`;
+/// `INSTA_UPDATE=always` rewrites the list.
 #[test]
 fn tables_of_a_new_record_match_their_golden_list() {
     let home = test_home::Home::with_messages(1);

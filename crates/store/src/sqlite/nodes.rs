@@ -33,7 +33,7 @@ pub(super) fn put(
     )
 }
 
-/// Everything of a summary but its words and facts.
+/// All columns of a summary except its text and facts.
 macro_rules! head_columns {
     () => {
         "summaries.id, summaries.session, created_ms, author, sources, figures"

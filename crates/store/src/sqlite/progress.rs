@@ -1,12 +1,12 @@
 //! Progress of operations that may take minutes: backups, checks, migrations.
 
-/// How far a long piece of work has come.
+/// The progress of a long operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreProgress {
-    /// What is being done, in a word or two.
+    /// The present step, in a word or two.
     pub what: &'static str,
-    /// How much of it is done.
+    /// The amount done.
     pub done: u64,
-    /// How much there is.
+    /// The total amount.
     pub total: u64,
 }

@@ -32,7 +32,7 @@ macro_rules! session_columns {
 }
 pub(super) use session_columns;
 
-/// Where the chain stands among [`session_columns`].
+/// The position of the chain among [`session_columns`].
 pub(super) const CHAIN_COLUMN: usize = 3;
 
 /// A session from a row of [`session_columns`].
@@ -108,7 +108,7 @@ pub(super) fn require_session(conn: &Connection, owner: &Owner, id: &SessionId) 
     found.ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() }.into())
 }
 
-/// The chain that a session of an owner belongs to, for callers that need nothing else of it.
+/// Returns only the chain of an owner's session.
 pub(super) fn chain_of(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<i64> {
     let found = conn
         .prepare_cached("SELECT chain FROM sessions WHERE id = ?1 AND owner = ?2")?
@@ -146,7 +146,7 @@ pub(super) fn members_of(conn: &Connection, chain: u64) -> rusqlite::Result<Vec<
     .collect()
 }
 
-/// Writes what changes in a session while it goes on: its place, times and counters.
+/// Writes the values of a session that change while it continues: its position, times and counters.
 pub(super) fn write_progress(conn: &Connection, session: &Session) -> rusqlite::Result<()> {
     let SessionCounters { messages, message_tokens, calls, usage, cost_micro_usd, unpriced_calls } =
         session.counters;
@@ -204,7 +204,7 @@ pub(super) fn message(
     })
 }
 
-/// Names as they are kept; nothing for none.
+/// Returns names in their stored form; `None` if there are none.
 pub(super) fn names_text(names: &[String]) -> TxResult<Option<String>> {
     if names.is_empty() {
         return Ok(None);
@@ -212,19 +212,19 @@ pub(super) fn names_text(names: &[String]) -> TxResult<Option<String>> {
     json_text(names).map(Some)
 }
 
-/// Names from what was kept.
+/// Parses stored names.
 pub(super) fn names(text: Option<&str>) -> TxResult<Vec<String>> {
     text.map_or(Ok(Vec::new()), from_json_text)
 }
 
-/// A value as the JSON that is kept for it.
+/// Returns the stored JSON of a value.
 pub(super) fn json_text(value: &(impl serde::Serialize + ?Sized)) -> TxResult<String> {
     serde_json::to_string(value).map_err(|error| {
         StoreError::Database { what: "writing a value as JSON", source: Box::new(error) }.into()
     })
 }
 
-/// A value from the JSON that was kept for it.
+/// Parses a value from stored JSON.
 pub(super) fn from_json_text<T: serde::de::DeserializeOwned>(text: &str) -> TxResult<T> {
     serde_json::from_str(text).map_err(|error| TxError::unreadable(error.to_string()))
 }

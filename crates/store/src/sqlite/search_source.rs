@@ -1,4 +1,4 @@
-//! What a search reads of a record in SQLite. Rows of the index are ids of messages and numbers of pieces.
+//! The search source in SQLite. Rows of the index are ids of messages and numbers of pieces.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -24,7 +24,7 @@ use super::rows;
 use super::sessions;
 use super::vectors;
 
-/// So many messages of a part of the index that is not there are named.
+/// The maximum number of messages named in a missing part of the index.
 const MAX_PLACES: i64 = 20;
 
 macro_rules! row_columns {
@@ -34,7 +34,7 @@ macro_rules! row_columns {
 }
 pub(super) use row_columns;
 
-/// A message from a row of [`row_columns`]; `None` where it is damaged, which is for others to report.
+/// Reads a message from a row of [`row_columns`]; `None` if it is damaged, which other checks report.
 pub(super) fn search_row<'r>(row: &'r Row<'_>) -> Option<SearchRow<'r>> {
     let id = row.get(0).ok()?;
     let (role, machine_written) = speaker_and_writer(row.get(3).ok()?, row.get(4).ok()?)?;
@@ -56,14 +56,14 @@ pub(super) fn search_row<'r>(row: &'r Row<'_>) -> Option<SearchRow<'r>> {
     })
 }
 
-/// The record on which an owner searches.
+/// A record searched by an owner.
 pub(super) struct SqliteSource<'a> {
     pub(super) conn: &'a Connection,
     pub(super) artifacts: &'a ArtifactFiles,
     pub(super) owner: &'a Owner,
 }
 
-/// Calls `look` with what rows stand for, until it says no.
+/// Calls `look` with the converted rows, until it stops.
 fn scan<T>(
     statement: &mut CachedStatement<'_>,
     values: impl Params,
@@ -291,7 +291,7 @@ impl SearchSource for SqliteSource<'_> {
         artifact: i64,
         mut look: impl FnMut(ArtifactReference) -> TxResult<ScanStep>,
     ) -> TxResult<()> {
-        // An artifact that came by itself belongs to the last thing said in its session, or replaces a tool's answer.
+        // An artifact without a message belongs to the last message before it in its session, or replaces a tool's answer.
         let mut statement = self.conn.prepare_cached(
             "SELECT r.session, coalesce(m.id, 0), coalesce(m.seq, s.first_seq), coalesce(m.role, 4), m.tools,
                     coalesce(m.at_ms, r.created_ms), coalesce(m.flags, 0)

@@ -22,14 +22,14 @@ use super::rows::{
 };
 use super::views;
 
-/// At most so many sessions are named when a reference fits several.
+/// The maximum number of sessions named for an ambiguous reference.
 const CANDIDATES: usize = 20;
-/// Fewer chains than this are looked up each by itself.
+/// Fewer chains are looked up individually.
 const CHAINS_ONE_BY_ONE: usize = 100;
-/// The word for the most recently active conversation.
+/// The reference to the most recently active conversation.
 const LAST: &str = "last";
 
-/// Opens a session where its link says, with a view that was given, or the one it inherits.
+/// Opens a session at the position of its link, with the given view or the inherited one.
 pub(super) fn open(conn: &Connection, new: NewSession, view: Option<Vec<ViewItem>>) -> TxResult<Session> {
     let Some(link) = &new.link else {
         let view = view.unwrap_or_default();
@@ -59,7 +59,7 @@ pub(super) fn open(conn: &Connection, new: NewSession, view: Option<Vec<ViewItem
     add(conn, &new, place, base, view)
 }
 
-/// Adds a session whose place and view have been found; the run of its own messages is put after the view.
+/// Adds a session at a known position with a known view; the run of its own messages follows the view.
 pub(super) fn add(
     conn: &Connection,
     new: &NewSession,
@@ -84,7 +84,7 @@ pub(super) fn add(
         conn.prepare_cached("UPDATE sessions SET is_tip = 0 WHERE chain = ?1 AND is_tip = 1")?
             .execute([int(chain)])?;
     }
-    // The ordinal is not known before the row is there; sessions that begin something name themselves then.
+    // The ordinal is known only after the insert; a session that starts a chain then refers to itself.
     conn.prepare_cached(
         "INSERT INTO sessions (id, owner, chain, base, tree, is_attached, parent, parent_id, link_kind, leaves_at, \
          first_seq, next_seq, started_ms, active_ms, model, title, title_key, program, origin_key, project, dialect) \
@@ -125,14 +125,14 @@ pub(super) fn add(
     Ok(opened)
 }
 
-/// The tree of a session, and whether its chain is attached to another conversation.
+/// Returns the tree of a session, and whether its chain is attached to another conversation.
 fn hangs_on(conn: &Connection, parent: &Session) -> rusqlite::Result<Option<(i64, bool)>> {
     conn.prepare_cached("SELECT tree, is_attached FROM sessions WHERE ordinal = ?1")?
         .query_row([int(parent.ordinal)], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()
 }
 
-/// Refuses an id that is taken, and a key of another program that leads to a session already.
+/// Fails if an id is taken, or a key of another program is used by a session already.
 fn refuse_twins(conn: &Connection, new: &NewSession) -> TxResult<()> {
     let taken: Option<String> = conn
         .prepare_cached("SELECT id FROM sessions WHERE id = ?1")?
@@ -148,7 +148,7 @@ fn refuse_twins(conn: &Connection, new: &NewSession) -> TxResult<()> {
     }
 }
 
-/// The line behind a stretch, newest first.
+/// Returns the line that ends with a part, newest first.
 pub(super) fn line_of(conn: &Connection, owner: &Owner, stretch: LinePart) -> TxResult<Vec<LinePart>> {
     let stretches = line(stretch, |ordinal| session_at(conn, ordinal), |id| find_session(conn, owner, id))?;
     Ok(stretches)
@@ -202,7 +202,7 @@ pub(super) fn resolve(conn: &Connection, owner: &Owner, reference: &str) -> TxRe
     if let [only] = by_title.as_slice() {
         return Ok(only.clone());
     }
-    // Ids that begin so come first: what was typed looks like one.
+    // Ids with this prefix come first, because the reference looks like one.
     let fitting = if by_prefix.is_empty() { by_title } else { by_prefix };
     if fitting.is_empty() {
         return Err(unknown().into());
@@ -211,7 +211,7 @@ pub(super) fn resolve(conn: &Connection, owner: &Owner, reference: &str) -> TxRe
     Err(StoreError::AmbiguousSession { reference: reference.to_owned(), candidates }.into())
 }
 
-/// The most recently active conversation that is not a sub-agent; if there is none, any. Never a side call.
+/// Returns the most recently active conversation that is not a sub-agent, or else any. Never a side call.
 fn last(conn: &Connection, owner: &Owner) -> TxResult<Option<Session>> {
     let filter = SessionFilter { limit: Some(1), ..SessionFilter::default() };
     if let Some(tip) = tips(conn, owner, &filter)?.pop() {
@@ -230,9 +230,9 @@ fn last(conn: &Connection, owner: &Owner) -> TxResult<Option<Session>> {
     Ok(sub_agent)
 }
 
-/// Sessions whose id begins so, newest first; one more than are ever named.
+/// Returns sessions with this id prefix, newest first; one more than are ever named.
 fn by_prefix(conn: &Connection, owner: &Owner, prefix: &str) -> rusqlite::Result<Vec<Session>> {
-    // The ids with a prefix are those from it up to the prefix with the largest of characters after it.
+    // The ids with a prefix range from it to the prefix followed by the greatest character.
     let after = format!("{prefix}{}", char::MAX);
     conn.prepare_cached(concat!(
         "SELECT ",
@@ -243,7 +243,7 @@ fn by_prefix(conn: &Connection, owner: &Owner, prefix: &str) -> rusqlite::Result
     .collect()
 }
 
-/// The newest session of every chain that has this title in it, newest first.
+/// Returns the newest session of every chain with this title, newest first.
 fn by_title(conn: &Connection, owner: &Owner, title: &str) -> rusqlite::Result<Vec<Session>> {
     conn.prepare_cached(concat!(
         "SELECT ",
@@ -255,7 +255,7 @@ fn by_title(conn: &Connection, owner: &Owner, title: &str) -> rusqlite::Result<V
     .collect()
 }
 
-/// The newest sessions of the conversations that fit, the most recently active first.
+/// Returns the newest sessions of matching conversations, the most recently active first.
 fn tips(conn: &Connection, owner: &Owner, filter: &SessionFilter) -> rusqlite::Result<Vec<Session>> {
     let mut sql = String::from(concat!(
         "SELECT ",
@@ -302,7 +302,7 @@ pub(super) fn conversations(
     filter: &SessionFilter,
 ) -> rusqlite::Result<Vec<Conversation>> {
     let tips = tips(conn, owner, filter)?;
-    // Most chains have one member, which is at hand already.
+    // Most chains have one member, which is loaded already.
     let longer = tips.iter().filter(|tip| tip.ordinal != tip.chain).map(|tip| tip.chain);
     let mut chains: HashMap<u64, Vec<Session>> = longer.map(|chain| (chain, Vec::new())).collect();
     if chains.len() < CHAINS_ONE_BY_ONE {
@@ -318,7 +318,7 @@ pub(super) fn conversations(
         .collect())
 }
 
-/// Fills in the members of many chains in one pass over all sessions.
+/// Loads the members of many chains in one pass over all sessions.
 fn add_all_members(conn: &Connection, chains: &mut HashMap<u64, Vec<Session>>) -> rusqlite::Result<()> {
     let mut statement =
         conn.prepare_cached(concat!("SELECT ", session_columns!(), " FROM sessions ORDER BY ordinal"))?;
@@ -344,7 +344,7 @@ pub(super) fn family(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResu
     Ok(family)
 }
 
-/// Has a conversation that hangs on nothing hang on another.
+/// Attaches a conversation without a parent to another.
 pub(super) fn attach(conn: &Connection, owner: &Owner, id: &SessionId, link: &Link) -> TxResult<Session> {
     let one = require_session(conn, owner, id)?;
     let parent = require_session(conn, owner, &link.parent)?;
@@ -381,7 +381,7 @@ pub(super) fn rename(conn: &Connection, owner: &Owner, id: &SessionId, title: Op
     Ok(())
 }
 
-/// Ends a session that has not ended; the time of its end counts as activity.
+/// Ends an open session; the time of its end counts as activity.
 pub(super) fn end(
     conn: &Connection,
     session: &Session,
@@ -396,7 +396,7 @@ pub(super) fn end(
     .map(drop)
 }
 
-/// Ids of sessions by their ordinals, looked up once each.
+/// Ids of sessions by ordinal, looked up once each.
 #[derive(Default)]
 pub(super) struct SessionIds {
     known: HashMap<i64, SessionId>,

@@ -1,4 +1,4 @@
-//! How large a record in a file is.
+//! The size of a record in a file.
 
 use crate::artifacts::claim;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use super::SqliteStore;
 use super::connection::has_journal;
 
 impl SqliteStore {
-    /// What the record is kept in, and how large it is.
+    /// Returns the engine and size of the record.
     pub fn status(&self) -> Result<StoreStatus> {
         let (schema_version, artifact_bytes, sessions, messages) =
             self.read("reading the state of the record", |conn| {

@@ -1,4 +1,4 @@
-//! The implementation of `Store`, method by method: whether it reads or writes, and the function that does it.
+//! The implementation of `Store`, method by method: whether it reads or writes, and the function it calls.
 
 use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
 use crate::call::{
@@ -251,7 +251,7 @@ impl Store for SqliteStore {
     }
 
     fn check_writable(&self) -> Result<()> {
-        // A file that was removed or replaced can still be written, but nobody finds again what is in it.
+        // A file that was removed or replaced can still be written, but the data would be lost.
         let is_gone = || connection::file_id(&self.path).is_none_or(|found| Some(found) != self.file);
         if self.temporary.is_none() && is_gone() {
             let source =

@@ -13,7 +13,7 @@ use crate::message::NewMessage;
 use crate::sessions::session::{NewSession, Origin};
 use crate::store::Store;
 
-/// A folder with a record in it, gone with this.
+/// A folder with a record, removed when dropped.
 pub(super) struct Home {
     pub(super) folder: tempfile::TempDir,
 }
@@ -31,7 +31,7 @@ impl Home {
         SqliteStore::open(&self.path(), 0).unwrap()
     }
 
-    /// A record with some messages in session `one`, closed, so that everything is in the database file.
+    /// A closed record with some messages in session `one`, so that everything is in the database file.
     pub(super) fn with_messages(count: usize) -> Self {
         let home = Self::new();
         let store = home.open();
@@ -83,7 +83,7 @@ pub(super) fn count(store: &SqliteStore, name: &str) -> usize {
     store.messages(&owner(), &id(name)).unwrap().len()
 }
 
-/// A connection of somebody else.
+/// A connection of another process.
 pub(super) fn stranger(path: &Path) -> Connection {
     connection::connect(path, OpenMode::Write, Duration::ZERO).unwrap()
 }

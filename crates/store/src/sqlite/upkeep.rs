@@ -1,4 +1,4 @@
-//! Upkeep of a record in a file.
+//! Maintenance of a record in a file.
 
 use std::collections::HashSet;
 
@@ -17,13 +17,13 @@ use super::deletion;
 use super::error::TxResult;
 use super::{SqliteStore, StoreProgress, Write};
 
-/// So much garbage is removed while nobody else can write.
+/// Number of garbage objects removed while writing is locked.
 const GARBAGE_AT_ONCE: usize = 20;
 
 impl SqliteStore {
-    /// Removes objects that nobody refers to. How many there were.
+    /// Removes objects without references. Returns how many there were.
     fn sweep_objects(&self, objects: &[StoredObject]) -> Result<u64> {
-        // Nobody can refer to a text meanwhile: who writes holds the same lock, and looks whether the text is there.
+        // No process can refer to a text meanwhile: a writer holds the same lock, and checks whether the text exists.
         self.write("removing garbage", Write::Light, |conn| {
             Ok(artifacts::sweep_objects(conn, &self.artifacts, objects)??)
         })

@@ -1,8 +1,8 @@
-//! Vectors of the record: passages of human messages and answers, one row each, with the model and the conversation they
-//! belong to. They are computed after the messages, in the same order, and deleted with them.
+//! Vectors of the record: passages of human messages and answers, one row each, with the model and the conversation they belong to. They
+//! are computed after the messages, in the same order, and deleted with them.
 //!
-//! If the vectors of a model change their length, it counts as another version of the model: the old vectors are deleted
-//! and all are computed again. Tool results have no vectors: they are 95 % of a session, and are found by their words.
+//! If the vectors of a model change their length, it counts as another version of the model: the old vectors are deleted and all are
+//! computed again. Tool results have no vectors: they are 95 % of a session, and are found by words.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -36,31 +36,31 @@ CREATE TABLE vectors (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Messages of one step.
+/// Number of messages in a step.
 const STEP_MESSAGES: usize = 256;
-/// Passages of one step: what an endpoint takes in one request.
+/// Number of passages in a step: as many as an endpoint accepts in one request.
 const STEP_PASSAGES: usize = 96;
-/// Windows of a message that get vectors: the first eight thousand words.
+/// The maximum number of windows of a message with vectors: the first eight thousand words.
 const MAX_PARTS: usize = 100;
-/// A shorter window is completed with the end of the message before it: alone it hardly says what it is about.
+/// A shorter window is extended by the end of the message before it: alone it rarely shows its subject.
 const MIN_WORDS: usize = 40;
-/// Passages that one search compares: some hundred milliseconds.
+/// The maximum number of passages compared in a search: some hundred milliseconds.
 const MAX_COMPARED: usize = 200_000;
-/// Nearest passages that a search goes on with.
+/// The maximum number of nearest passages that a search uses.
 const MAX_NEAR: usize = 100;
 
-/// Whose turn it is to make vectors of a record. Only one process does at a time; the lock ends with the process that has it.
+/// Which process makes vectors of a record. Only one does at a time; the lock ends with its process.
 #[derive(Debug)]
 pub(super) enum Turn {
-    /// Ours, as long as this file is open; without a file where nobody else can have the record, or files cannot be locked.
+    /// This one, while the file is open; without a file if no other process can have the record, or files cannot be locked.
     Ours { _file: Option<File> },
-    /// Another's.
+    /// Another process.
     Elsewhere,
 }
 
 impl Turn {
-    /// Takes it for the record at `path`, if nobody has it. A lock beside the record, since SQLite's own must not be held while
-    /// a model works.
+    /// Takes the turn for the record at `path`, if it is free. The lock is beside the record, because SQLite's own must not be held while a
+    /// model works.
     pub(super) fn take(path: &Path, is_in_memory: bool) -> Self {
         if is_in_memory {
             return Self::Ours { _file: None };
@@ -84,15 +84,15 @@ impl Turn {
     }
 }
 
-/// Passages that wait for vectors.
+/// Passages without vectors.
 pub(super) struct PendingPassages {
-    /// As it was before: another process may have gone on meanwhile.
+    /// The progress before: another process may have continued meanwhile.
     from: i64,
-    /// The last message that was looked at.
+    /// The last message that was examined.
     through: i64,
     messages: u64,
     places: Vec<PassagePlace>,
-    /// Their texts, in the same order.
+    /// Their texts, in order.
     pub(super) texts: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ fn version(conn: &Connection, model: &str) -> rusqlite::Result<Option<(i64, i64,
         .optional()
 }
 
-/// The next passages that wait for vectors of a model.
+/// Returns the next passages without vectors of a model.
 pub(super) fn pending(conn: &Connection, model: &str) -> TxResult<PendingPassages> {
     let from = version(conn, model)?.map_or(0, |(_, _, done)| done);
     let mut found =
@@ -133,7 +133,7 @@ pub(super) fn pending(conn: &Connection, model: &str) -> TxResult<PendingPassage
         found.messages += 1;
         found.through = row.get(0)?;
         let chain: i64 = row.get(10)?;
-        // What cannot be read has no vectors.
+        // Unreadable messages have no vectors.
         let Some(row) = search_row(row).filter(is_dialogue) else { continue };
         let Some(text) = row.text() else { continue };
         for (part, window) in windows(&text).into_iter().take(MAX_PARTS).enumerate() {
@@ -167,7 +167,7 @@ fn is_dialogue(row: &SearchRow<'_>) -> bool {
     row.speaker().is_dialogue()
 }
 
-/// The text of the message before one, where a person or a model wrote it.
+/// Returns the text of the message before one, if a person or a model wrote it.
 fn text_before(conn: &Connection, session: i64, seq: u64) -> TxResult<Option<String>> {
     let Some(seq) = seq.checked_sub(1) else { return Ok(None) };
     let mut select = conn.prepare_cached(concat!(
@@ -180,7 +180,7 @@ fn text_before(conn: &Connection, session: i64, seq: u64) -> TxResult<Option<Str
     Ok(if is_dialogue(&row) { row.text() } else { None })
 }
 
-/// Writes the vectors of passages, in the order of these.
+/// Writes the vectors of passages, in order.
 pub(super) fn put(
     conn: &Connection,
     model: &str,
@@ -197,7 +197,7 @@ pub(super) fn put(
             Some(number)
         }
         (Some((number, _, _)), Some(now)) => {
-            // The model changed: what was made so far cannot be compared with what it makes now.
+            // The model changed: earlier vectors cannot be compared with new ones.
             conn.execute("DELETE FROM vectors WHERE model = ?1", [number])?;
             let sql = "UPDATE vector_models SET dimensions = ?2, done = 0, tokens = tokens + ?3 WHERE n = ?1";
             conn.execute(sql, params![number, now, tokens])?;
@@ -234,7 +234,7 @@ pub(super) fn put(
     Ok(step)
 }
 
-/// How far the vectors of a model are.
+/// Returns the progress of a model's vectors.
 pub(super) fn state(conn: &Connection, model: &str) -> TxResult<VectorState> {
     let known = version(conn, model)?;
     let mut state = VectorState { model: model.to_owned(), ..VectorState::default() };
@@ -255,7 +255,7 @@ fn waiting_after(conn: &Connection, done: i64) -> rusqlite::Result<u64> {
     conn.prepare_cached("SELECT count(*) FROM messages WHERE id > ?1")?.query_row([done], |row| row.get(0))
 }
 
-/// Messages that have no vectors of a model yet.
+/// Returns the number of messages without vectors of a model.
 pub(super) fn waiting(conn: &Connection, model: &str) -> rusqlite::Result<u64> {
     waiting_after(conn, version(conn, model)?.map_or(0, |(_, _, done)| done))
 }
@@ -271,7 +271,7 @@ pub(super) fn delete_session(conn: &Connection, ordinal: i64) -> rusqlite::Resul
     .map(drop)
 }
 
-/// The passages of some conversations that are nearest to a question, the newest conversations first.
+/// Returns the passages of some conversations nearest to a question, newest conversations first.
 pub(super) fn nearest(
     conn: &Connection,
     model: &str,
@@ -302,7 +302,7 @@ pub(super) fn nearest(
     Ok(Nearest::of(hits, newest_only, MAX_NEAR))
 }
 
-/// The conversations of an owner, the newest first.
+/// Returns the conversations of an owner, newest first.
 pub(super) fn chains_of(conn: &Connection, owner: &str) -> rusqlite::Result<Vec<i64>> {
     conn.prepare_cached("SELECT DISTINCT chain FROM sessions WHERE owner = ?1 ORDER BY chain DESC")?
         .query_map([owner], |row| row.get(0))?

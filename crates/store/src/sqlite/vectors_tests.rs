@@ -7,14 +7,14 @@ use throughline_search::meaning::{EmbedPurpose, Embedder, Embeddings, VectorStep
 use crate::sqlite::SqliteStore;
 use crate::sqlite::test_home::Home;
 
-/// Counts texts, and lets another process have its turn while it works.
+/// Counts texts, and lets another process run meanwhile.
 #[derive(Debug, Default)]
 struct Counting {
     texts: Mutex<usize>,
     meanwhile: Option<Box<Meanwhile>>,
 }
 
-/// Another process: its store, and what came of its step.
+/// Another process: its store, and the result of its step.
 struct Meanwhile {
     store: SqliteStore,
     embedder: Counting,
@@ -54,7 +54,7 @@ fn two_processes_do_not_embed_the_same_messages() {
     let other = one.meanwhile.unwrap();
     assert_eq!(*other.embedder.texts.lock().unwrap(), 0);
     assert!(other.step.lock().unwrap().is_some_and(|step| step.is_elsewhere && step.messages == 0));
-    // Once the first is done, the other has its turn, and finds nothing left.
+    // After the first has finished, the other has its turn and finds nothing left.
     let after = other.store.embed_next(&other.embedder).unwrap();
     assert_eq!((after.messages, after.is_elsewhere), (0, false));
 }

@@ -1,4 +1,4 @@
-//! Views: their items as rows, and with the bytes of their messages.
+//! Views: their items as rows, and loaded with the bytes of their messages.
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
@@ -16,7 +16,7 @@ use super::error::{TxError, TxResult};
 use super::rows::{count, from_json_text, int, json_text, message, message_columns, require_session};
 use super::sessions::SessionIds;
 
-/// The items of a session as they are kept: the last is the run of its own messages, open at its end.
+/// Returns the stored items of a session: the last is the open run of its own messages.
 pub(super) fn items_of(conn: &Connection, session: &Session) -> TxResult<Vec<ViewItem>> {
     let mut ids = SessionIds::default();
     let mut statement = conn.prepare_cached(
@@ -60,13 +60,13 @@ fn item(conn: &Connection, row: &Row<'_>, ids: &mut SessionIds) -> TxResult<View
     })
 }
 
-/// Writes the view of a session that was just opened, with the open run of its own messages at its end.
+/// Writes the view of a new session, with the open run of its own messages at the end.
 pub(super) fn write_new(conn: &Connection, session: &Session, mut view: Vec<ViewItem>) -> TxResult<()> {
     push(&mut view, open_run(&session.id, session.first_seq));
     write_from(conn, session, 0, &view)
 }
 
-/// Lets the view of a session grow by renditions `(place, rendition)` of messages that were just appended to it.
+/// Extends the view of a session by renditions `(position, rendition)` of messages that were just appended to it.
 pub(super) fn grow(
     conn: &Connection,
     session: &Session,
@@ -136,7 +136,7 @@ pub(super) fn write_from(
     Ok(())
 }
 
-/// The number of a rendition of a message; the same one is kept once.
+/// Returns the number of a message's rendition; equal ones are stored once.
 fn put_rendition(conn: &Connection, of_session: i64, seq: u64, rendition: &StoredRendition) -> TxResult<i64> {
     let kinds = json_text(&rendition.kinds)?;
     let values = (of_session, int(seq), kinds.as_str(), int(rendition.tokens), rendition.json.as_str());
@@ -157,7 +157,7 @@ fn put_rendition(conn: &Connection, of_session: i64, seq: u64, rendition: &Store
     Ok(conn.last_insert_rowid())
 }
 
-/// Ordinals of sessions by their ids; neighbours in a view mostly share one.
+/// Ordinals of sessions by id; adjacent items of a view usually share one.
 #[derive(Default)]
 struct Ordinals {
     last: Option<(SessionId, i64)>,
@@ -185,7 +185,7 @@ pub(super) fn items_of_session(conn: &Connection, owner: &Owner, id: &SessionId)
     Ok(visible_items(items_of(conn, &session)?, &session))
 }
 
-/// What would be sent for a session, up to a place in it.
+/// Returns what would be sent for a session, up to a position in it.
 pub(super) fn shown(
     conn: &Connection,
     artifacts: &ArtifactFiles,
@@ -226,7 +226,7 @@ pub(super) fn shown(
     Ok(shown)
 }
 
-/// Gives the messages of a session at these places to `each`, in order.
+/// Calls `each` with the messages of a session at these positions, in order.
 pub(super) fn run(
     conn: &Connection,
     artifacts: &ArtifactFiles,
@@ -247,7 +247,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The size of closed items.
+/// Returns the size of closed items.
 pub(super) fn tokens_of(conn: &Connection, items: &[ViewItem]) -> TxResult<u64> {
     let mut ordinals = Ordinals::default();
     let mut sum = 0_u64;

@@ -17,12 +17,12 @@ use crate::sessions::session::Session;
 use crate::views::item::{NewViewItem, ViewItem};
 use crate::views::summary::SummaryId;
 
-/// The open run a session's own messages go to, from `first_seq` on.
+/// Returns the open run of a session's own messages, from `first_seq` on.
 pub(crate) fn open_run(session: &SessionId, first_seq: u64) -> ViewItem {
     ViewItem::Range { session: session.clone(), first_seq, end_seq: None }
 }
 
-/// Adds an item after others: an empty run is left out, and one that goes on where the last ends makes it longer.
+/// Appends an item: an empty run is left out, and one that continues the last item extends it.
 pub(crate) fn push(items: &mut Vec<ViewItem>, item: ViewItem) {
     if let ViewItem::Range { session, first_seq, end_seq } = &item {
         if end_seq.is_some_and(|end| end <= *first_seq) {
@@ -39,7 +39,7 @@ pub(crate) fn push(items: &mut Vec<ViewItem>, item: ViewItem) {
     items.push(item);
 }
 
-/// Cuts the view of session `own` where its own messages reach `end_seq`; what it began with stays.
+/// Cuts the view of session `own` where its own messages reach `end_seq`; its initial items are unchanged.
 pub(crate) fn closed(items: Vec<ViewItem>, own: &SessionId, end_seq: u64) -> Vec<ViewItem> {
     let mut kept = Vec::with_capacity(items.len());
     for item in items {
@@ -55,7 +55,7 @@ pub(crate) fn closed(items: Vec<ViewItem>, own: &SessionId, end_seq: u64) -> Vec
     kept
 }
 
-/// The view of a session as it is shown: open while the session goes on, closed once it has ended.
+/// Returns the view of a session as it is shown: open while the session is open, closed once it has ended.
 pub(crate) fn visible_items(items: Vec<ViewItem>, session: &Session) -> Vec<ViewItem> {
     match session.ended_ms {
         Some(_) => closed(items, &session.id, session.next_seq),
@@ -63,7 +63,7 @@ pub(crate) fn visible_items(items: Vec<ViewItem>, session: &Session) -> Vec<View
     }
 }
 
-/// The items of a view that show messages of `session` itself, from a place on, closed at its end.
+/// Returns the items of a view with messages of `session` itself, from a position on, closed at its end.
 pub(crate) fn own_items(items: Vec<ViewItem>, session: &Session, from_seq: u64) -> Vec<ViewItem> {
     let mut own = Vec::new();
     for item in closed(items, &session.id, session.next_seq) {
@@ -81,8 +81,8 @@ pub(crate) fn own_items(items: Vec<ViewItem>, session: &Session, from_seq: u64) 
     own
 }
 
-/// What takes the place of the open run that begins at `run_first_seq` once messages with renditions were appended to
-/// session `own`: `(place, rendition)` of each, in order. The last item is the open run.
+/// Returns the replacement of the open run that starts at `run_first_seq` after messages with renditions were appended to session `own`:
+/// `(position, rendition)` of each, in order. The last item is the open run.
 pub(crate) fn grown(
     own: &SessionId,
     run_first_seq: u64,
@@ -99,7 +99,7 @@ pub(crate) fn grown(
     items
 }
 
-/// The view of a continuation with its new summary put in.
+/// Returns the view of a continuation with its new summary inserted.
 pub(crate) fn with_summary(view: Vec<NewViewItem>, summary: Option<SummaryId>) -> Result<Vec<ViewItem>> {
     view.into_iter()
         .map(|item| match (item, summary) {
@@ -114,8 +114,8 @@ pub(crate) fn with_summary(view: Vec<NewViewItem>, summary: Option<SummaryId>) -
         .collect()
 }
 
-/// Checks that a view that is about to be kept shows only messages of its line (newest stretch first), and closes its
-/// open runs: that of `made_of` at the place it had when the view was made, any other at the end of its session.
+/// Checks that a new view has only messages of its line (newest part first), and closes its open runs: that of `made_of` at its position
+/// when the view was made, any other at the end of its session.
 ///
 /// `find` looks a session up by its id.
 pub(crate) fn settled<E: From<StoreError>>(
@@ -165,8 +165,8 @@ pub(crate) fn settled<E: From<StoreError>>(
     Ok(kept)
 }
 
-/// The view that undo or redo opens: that of the chosen session, closed, then everything said in the sessions of its
-/// chain after it. `members` are those sessions with their views, oldest first, the chosen one foremost.
+/// Returns the view that undo or redo opens: that of the chosen session, closed, then all messages in the later sessions of its chain.
+/// `members` are those sessions with their views, oldest first, starting with the chosen one.
 pub(crate) fn restored_view(members: impl IntoIterator<Item = (Session, Vec<ViewItem>)>) -> Vec<ViewItem> {
     let mut view = Vec::new();
     for (at, (session, items)) in members.into_iter().enumerate() {

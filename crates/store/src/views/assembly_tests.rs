@@ -1,4 +1,4 @@
-//! Views as pictures: `a0-4` is a run of session `a`, `a4-` an open one, `b7*` a rendition, `S1` a summary.
+//! Tests of views as pictures: `a0-4` is a run of session `a`, `a4-` an open one, `b7*` a rendition, `S1` a summary.
 
 use throughline_transcript::WireFormat;
 
@@ -164,7 +164,7 @@ fn a_new_summary_takes_its_number() {
 
 #[test]
 fn going_back_keeps_the_earlier_view_and_everything_said_since() {
-    // b was compacted into c; c into d (kept: the end of c); now back to the view of b.
+    // b was compacted into c; c into d (remaining: the end of c); now back to the view of b.
     let members = [
         (session("b", 2, 5, 12), items("S1 a3-5 b5-8 b8* b9-")),
         (session("c", 3, 12, 20), items("S2 b10-12 c12-")),

@@ -1,8 +1,8 @@
-//! What each call of a conversation sent, by kind: the data of a chart of the context over time.
+//! The tokens that each call of a conversation sent, by kind: the data of a chart of the context over time.
 //!
-//! A call names a session and a position in it, and so exactly one view: the session's first view, and its own messages
-//! up to that position. The sizes of messages are estimates from when they were recorded. The provider's count of the
-//! prompt is the total, and the part of it beyond the messages is the preamble.
+//! A call names a session and a position in it, and so exactly one view: the session's first view, and its own messages up to that
+//! position. The sizes of messages are estimates from when they were recorded. The provider's count of the prompt is the total, and the
+//! part of it beyond the messages is the preamble.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ pub struct SentTokens {
     pub system: u64,
     /// Definitions of tools.
     pub tools: u64,
-    /// Summaries of what was compacted.
+    /// Summaries.
     pub summary: u64,
     /// Messages of the user.
     pub user: u64,
@@ -50,14 +50,14 @@ impl SentTokens {
         }
     }
 
-    /// The same with further messages.
+    /// Adds further messages.
     #[must_use]
     pub fn with_messages(mut self, heads: &[MessageHead]) -> Self {
         heads.iter().for_each(|head| self.add(head.speaker, head.tokens));
         self
     }
 
-    /// What a view sends, without what stands before it.
+    /// Returns the tokens of a view, without the preamble.
     #[must_use]
     pub fn of_view(view: &[ViewMessage]) -> Self {
         let mut sent = Self::default();
@@ -71,8 +71,7 @@ impl SentTokens {
         sent
     }
 
-    /// The same with what stood before the messages, so that all of it comes to `total`. Messages that were estimated at
-    /// more than that are scaled down.
+    /// Adds the preamble, so that the sum is `total`. Messages with a larger estimate are scaled down.
     fn within(self, total: u64, preamble: PreambleBytes) -> Self {
         let messages = self.messages() + self.system;
         let scale = |tokens: u64| match messages > total {
@@ -92,69 +91,69 @@ impl SentTokens {
     }
 }
 
-/// `amount * part / whole`, without overflow; zero where there is no whole.
+/// Returns `amount * part / whole`, without overflow; zero if `whole` is zero.
 fn share(amount: u64, part: u64, whole: u64) -> u64 {
     let product = u128::from(amount) * u128::from(part);
     let shared = product.checked_div(u128::from(whole)).unwrap_or_default();
     u64::try_from(shared).unwrap_or(u64::MAX)
 }
 
-/// A call of a conversation, with what it sent.
+/// A call of a conversation, with the tokens it sent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallContext {
-    /// Its place in the order of calls.
+    /// Its position in the order of calls.
     pub id: u64,
     /// The session whose view was sent.
     pub session: SessionId,
-    /// When it began.
+    /// When it started.
     pub at_ms: Millis,
     /// The model that answered.
     pub model: String,
-    /// Who was asked.
+    /// The provider.
     pub provider: String,
-    /// What for.
+    /// The task.
     pub task: String,
     /// Tokens by bucket.
     pub usage: Usage,
-    /// How they are known.
+    /// Whether they are measured.
     pub usage_kind: UsageKind,
-    /// Part of the cache writes that live for an hour instead of minutes.
+    /// The part of the cache writes that lasts an hour.
     pub cache_write_1h: u64,
-    /// Cost in millionths of a dollar, where it is known.
+    /// Cost in millionths of a dollar, if known.
     pub cost_micro_usd: Option<u64>,
-    /// What the same tokens would have cost without a cache.
+    /// The cost of the same tokens without a cache.
     pub uncached_micro_usd: Option<u64>,
-    /// How long it took.
+    /// Its duration.
     pub latency_ms: Option<u64>,
-    /// How long until the first token.
+    /// Time until the first token.
     pub first_token_ms: Option<u64>,
-    /// What went wrong.
+    /// The error, if it failed.
     pub error: Option<String>,
-    /// Why the cache was not read, where that is known.
+    /// Why the cache was not read, if known.
     pub cache_miss: Option<String>,
-    /// The place in the session up to which its view was sent.
+    /// The position in the session up to which its view was sent.
     pub sent_to_seq: Option<u64>,
-    /// What was sent, by kind; absent where its size is unknown.
+    /// The tokens sent, by kind; absent if unknown.
     pub sent: Option<SentTokens>,
 }
 
-/// Bytes of the two parts of a preamble: what stands before the messages is divided between them in proportion.
+/// Bytes of the two parts of a preamble, in whose proportion its tokens are divided.
 #[derive(Clone, Copy, Default)]
 struct PreambleBytes {
     system: u64,
     tools: u64,
 }
 
-/// What the views of one session are made of.
+/// The contents of one session's views.
 struct Window {
-    /// What it began with.
+    /// The view at its start.
     base: SentTokens,
     /// Its own messages, in order.
     own: Vec<MessageHead>,
 }
 
 impl CallContext {
-    /// The calls of the chain of a session, in order, with what each sent.
+    /// Returns the calls of a session's chain, in order, with the tokens each sent.
     pub fn of_chain(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<Self>> {
         let mut windows: HashMap<SessionId, WindowSums> = HashMap::new();
         let mut preambles: HashMap<PreambleId, PreambleBytes> = HashMap::new();
@@ -219,7 +218,7 @@ impl Window {
     }
 }
 
-/// What the views of a session send after each of its messages, added up once.
+/// Cumulative sums of a session's view after each of its messages.
 struct WindowSums {
     base: SentTokens,
     after: Vec<(u64, SentTokens)>,
@@ -235,7 +234,7 @@ impl WindowSums {
         Self { base: window.base, after: after.collect() }
     }
 
-    /// What is sent up to, but not including, a place.
+    /// Returns the tokens sent up to, but not including, a position.
     fn up_to(&self, to_seq: u64) -> SentTokens {
         let count = self.after.partition_point(|(seq, _)| *seq < to_seq);
         count.checked_sub(1).and_then(|last| self.after.get(last)).map_or(self.base, |(_, sum)| *sum)

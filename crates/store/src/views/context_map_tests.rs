@@ -1,4 +1,4 @@
-//! What calls sent: the sums, and how they are fitted to the provider's count.
+//! Tests of the tokens sent by calls: their sums, and the adjustment to the provider's count.
 
 use throughline_transcript::{Role, SharedText, WireFormat, decode_message, text_message};
 

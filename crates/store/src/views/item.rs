@@ -1,82 +1,82 @@
 //! The items of a view: what the model is shown, as references into the record.
 //!
-//! Every session has one view. It begins as it was created (by a compaction, an undo, or empty) and grows with the
-//! messages appended to the session; so a session and a position in it identify exactly one request.
+//! Every session has one view. It starts as it was created (by a compaction, an undo, or empty) and grows with the messages appended to the
+//! session; so a session and a position in it identify exactly one request.
 
 use crate::ids::SessionId;
 use crate::message::{StoredMessage, StoredRendition};
 use crate::views::summary::SummaryId;
 
-/// One item of a view as it is stored.
+/// A stored item of a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ViewItem {
-    /// A run of messages as they are.
+    /// A run of unchanged messages.
     Range {
         /// The session they were appended to.
         session: SessionId,
-        /// The first.
+        /// The position of the first message.
         first_seq: u64,
-        /// After the last; `None` for a run that grows with its session.
+        /// The position after the last; `None` for a run that grows with its session.
         end_seq: Option<u64>,
     },
-    /// A message in other words.
+    /// A changed message.
     Rendition {
         /// The session it was appended to.
         session: SessionId,
-        /// Its place.
+        /// Its position.
         seq: u64,
         /// The bytes.
         rendition: StoredRendition,
     },
     /// A summary.
     Summary {
-        /// The summary the message shows.
+        /// The summary in the message.
         summary: SummaryId,
         /// The message as sent.
         json: String,
-        /// Its size.
+        /// Its tokens.
         tokens: u64,
     },
     /// A message that Throughline inserts.
-    Synthetic {
-        /// What for: `acknowledgement` or `stub_result`.
-        kind: String,
-        /// The message as sent.
-        json: String,
-        /// Its size.
-        tokens: u64,
-    },
-}
-
-/// One message of a view, with its bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ViewMessage {
-    /// A message as it is.
-    Verbatim(StoredMessage),
-    /// A message in other words.
-    Rendition(StoredMessage, StoredRendition),
-    /// A summary.
-    Summary {
-        /// The summary the message shows.
-        summary: SummaryId,
-        /// The message as sent.
-        json: String,
-        /// Its size.
-        tokens: u64,
-    },
-    /// A message of ours.
     Synthetic {
         /// Its purpose: `acknowledgement` or `stub_result`.
         kind: String,
         /// The message as sent.
         json: String,
-        /// Its size.
+        /// Its tokens.
+        tokens: u64,
+    },
+}
+
+/// A message of a view, with its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ViewMessage {
+    /// An unchanged message.
+    Verbatim(StoredMessage),
+    /// A changed message.
+    Rendition(StoredMessage, StoredRendition),
+    /// A summary.
+    Summary {
+        /// The summary in the message.
+        summary: SummaryId,
+        /// The message as sent.
+        json: String,
+        /// Its tokens.
+        tokens: u64,
+    },
+    /// A message that Throughline inserted.
+    Synthetic {
+        /// Its purpose: `acknowledgement` or `stub_result`.
+        kind: String,
+        /// The message as sent.
+        json: String,
+        /// Its tokens.
         tokens: u64,
     },
 }
 
 impl ViewMessage {
-    /// The bytes the model is sent.
+    /// Returns the bytes as sent.
     #[must_use]
     pub fn json(&self) -> &str {
         match self {
@@ -86,7 +86,7 @@ impl ViewMessage {
         }
     }
 
-    /// Their size.
+    /// Returns their tokens.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         match self {
@@ -96,7 +96,7 @@ impl ViewMessage {
         }
     }
 
-    /// The message of the record it shows.
+    /// Returns the message of the record that it shows, if any.
     #[must_use]
     pub fn message(&self) -> Option<&StoredMessage> {
         match self {
@@ -106,16 +106,16 @@ impl ViewMessage {
     }
 }
 
-/// An item of a view that is about to be made.
+/// An item of a new view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewViewItem {
     /// The summary of the continuation that is being opened.
     Summary {
         /// The message as sent.
         json: String,
-        /// Its size.
+        /// Its tokens.
         tokens: u64,
     },
-    /// Anything else; a summary here is one of an earlier compaction that is kept.
+    /// Any other item; a summary here is one of an earlier compaction.
     Kept(ViewItem),
 }

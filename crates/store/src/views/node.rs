@@ -13,52 +13,52 @@ use crate::views::summary::{MessageRun, Summary, SummaryId};
 /// The member of a summary's figures that makes it a node.
 pub(crate) const NODE: &str = "node";
 
-/// A node that another took up, with the places its messages lie between.
+/// A node included in another, with the range of its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {
-    /// Its number.
+    /// Its id.
     pub id: SummaryId,
-    /// The place of its first message.
+    /// The position of its first message.
     pub first_seq: u64,
-    /// The place after its last.
+    /// The position after its last.
     pub end_seq: u64,
 }
 
-/// What a node is, beside its words.
+/// The properties of a node, without its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryNode {
-    /// How far it is from messages: zero for a leaf.
+    /// Its distance from messages: zero for a leaf.
     pub level: u32,
-    /// What it took up, oldest first; nothing for a leaf.
+    /// The nodes it includes, oldest first; empty for a leaf.
     #[serde(default)]
     pub children: Vec<Child>,
-    /// Messages it covers.
+    /// Number of messages it covers.
     pub messages: u64,
     /// Their tokens.
     pub source_tokens: u64,
-    /// Tokens of its own words as a view shows them.
+    /// Tokens of its own text as a view shows it.
     pub tokens: u64,
-    /// When the first of its messages was said, if that is known.
+    /// The time of its first message, if known.
     #[serde(default)]
     pub first_ms: Option<Millis>,
-    /// When the last was.
+    /// The time of its last message.
     #[serde(default)]
     pub last_ms: Option<Millis>,
-    /// Files its messages are about, those that were changed first.
+    /// Files in its messages, those that were changed first.
     #[serde(default)]
     pub files: Vec<String>,
-    /// What one would expand it for, in words.
+    /// Subjects for which one would expand it, in words.
     #[serde(default)]
     pub expand_for: String,
-    /// What most of it was asked to be about.
+    /// The requested focus, if any.
     #[serde(default)]
     pub focus: Option<String>,
 }
 
-/// A node to be kept.
+/// A node to store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewNode {
-    /// Who wrote it: `rules`, or the name of a model.
+    /// The author: `rules`, or the name of a model.
     pub author: String,
     /// Its document, as Markdown.
     pub document: String,
@@ -66,24 +66,24 @@ pub struct NewNode {
     pub sources: Vec<MessageRun>,
     /// Facts kept, attached and removed.
     pub facts: serde_json::Value,
-    /// What it is.
+    /// Its properties.
     pub node: SummaryNode,
 }
 
-/// A node without its words.
+/// A node without its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeHead {
-    /// Its number.
+    /// Its id.
     pub id: SummaryId,
     /// The session it was made in.
     pub session: SessionId,
     /// When it was written.
     pub created_ms: Millis,
-    /// Who wrote it.
+    /// The author.
     pub author: String,
     /// The messages it covers.
     pub sources: Vec<MessageRun>,
-    /// What it is. A summary of another engine is a leaf whose sizes nobody noted.
+    /// Its properties. A summary of another engine is a leaf with unknown sizes.
     pub node: SummaryNode,
 }
 
@@ -94,30 +94,30 @@ impl NodeHead {
         holds(&self.sources, session, seq)
     }
 
-    /// The places its messages lie between: of the first, and after the last.
+    /// Returns the range of its messages: the position of the first, and that after the last.
     #[must_use]
     pub fn between(&self) -> (u64, u64) {
         bounds(&self.sources)
     }
 }
 
-/// Whether runs hold a message.
+/// Whether runs contain a message.
 fn holds(runs: &[MessageRun], session: &SessionId, seq: u64) -> bool {
     runs.iter().any(|run| run.session == *session && (run.first_seq..run.end_seq).contains(&seq))
 }
 
-/// The places runs lie between: of the first message, and after the last.
+/// Returns the range of runs: the position of the first message, and that after the last.
 fn bounds(runs: &[MessageRun]) -> (u64, u64) {
     let first = runs.iter().map(|run| run.first_seq).min().unwrap_or(0);
     (first, runs.iter().map(|run| run.end_seq).max().unwrap_or(first))
 }
 
 impl MessageRun {
-    /// Runs in the order of the conversation, adjacent ones joined. `None` when a message is in two of them.
+    /// Returns runs in the order of the conversation, with adjacent ones joined. `None` if a message is in two of them.
     #[must_use]
     pub fn joined(mut runs: Vec<Self>) -> Option<Vec<Self>> {
         runs.retain(|run| run.first_seq < run.end_seq);
-        // Numbers of messages count through all sessions of a conversation.
+        // Positions count through all sessions of a conversation.
         runs.sort_by_key(|run| (run.first_seq, run.end_seq));
         let mut all: Vec<Self> = Vec::with_capacity(runs.len());
         for run in runs {
@@ -136,27 +136,27 @@ impl MessageRun {
 impl SummaryNode {
     /// The member of a summary's figures that lists the nodes which a view shows.
     pub const TOP_NODES: &str = "nodes";
-    /// The level of nodes that stand for messages.
+    /// The level of nodes that cover messages directly.
     pub const LEAF_LEVEL: u32 = 0;
     /// The highest level: three expansions lead from a view to any message.
     pub const TOP_LEVEL: u32 = 2;
 }
 
 impl Summary {
-    /// What it is as a node, if it was made as one.
+    /// Returns its properties as a node, if it is one.
     #[must_use]
     pub fn node(&self) -> Option<SummaryNode> {
         self.figures.get(NODE).and_then(|node| serde_json::from_value(node.clone()).ok())
     }
 
-    /// The nodes it is made of, where it is what a view shows of an engine that makes nodes.
+    /// Returns the nodes in a view's summary, if it was made by an engine with nodes.
     #[must_use]
     pub fn top_nodes(&self) -> Vec<SummaryId> {
         let listed = self.figures.get(SummaryNode::TOP_NODES);
         listed.and_then(|ids| serde_json::from_value(ids.clone()).ok()).unwrap_or_default()
     }
 
-    /// The summary as a node, without its words: one that was not made as a node is a leaf.
+    /// Returns the summary as a node, without its text: one that is not a node is a leaf.
     #[must_use]
     pub fn head(&self) -> NodeHead {
         let plain = || SummaryNode {
@@ -175,7 +175,7 @@ impl Summary {
 }
 
 impl NewNode {
-    /// The figures it is kept with.
+    /// Returns the figures to store.
     pub(crate) fn figures(&self) -> serde_json::Value {
         serde_json::json!({ NODE: self.node })
     }

@@ -10,20 +10,20 @@ use std::collections::HashMap;
 use crate::views::node::SummaryNode;
 use crate::views::summary::{MessageRun, SummaryId};
 
-/// A summary as far as this looks at it.
+/// The relevant data of a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeLink {
-    /// Whose it is.
+    /// The owner.
     pub owner: String,
     /// The messages it covers.
     pub sources: Vec<MessageRun>,
-    /// What it is, where it was made as a node.
+    /// Its properties, if it is a node.
     pub node: Option<SummaryNode>,
-    /// The nodes it is made of, where it is what a view shows.
+    /// Its nodes, if it is a view's summary.
     pub top: Vec<SummaryId>,
 }
 
-/// Everything that is wrong with nodes, as the number of the summary and words.
+/// Returns all problems of nodes: the id of the summary and a description.
 #[must_use]
 pub fn node_problems(links: &HashMap<SummaryId, NodeLink>) -> Vec<(SummaryId, String)> {
     let mut problems = Vec::new();

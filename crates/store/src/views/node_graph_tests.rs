@@ -1,4 +1,4 @@
-//! What nodes must keep, rule by rule.
+//! Tests of the rules for nodes.
 
 use super::*;
 use crate::ids::SessionId;

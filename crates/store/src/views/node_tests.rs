@@ -1,4 +1,4 @@
-//! How nodes are named and runs are joined.
+//! Tests of the names of nodes and of joining runs.
 
 use super::*;
 

@@ -12,19 +12,19 @@ use crate::views::summary::SummaryId;
 /// A message of a transcript.
 #[derive(Debug, Serialize)]
 pub struct MessageEntry<'a> {
-    /// Its place in the conversation.
+    /// Its position in the conversation.
     pub seq: u64,
-    /// The session it was said in.
+    /// The session it was appended to.
     pub session: &'a SessionId,
-    /// Who speaks.
+    /// The author.
     pub role: &'static str,
     /// When it was recorded.
     pub at_ms: Millis,
-    /// Its size.
+    /// Its tokens.
     pub tokens: u64,
-    /// Tools it calls or answers for.
+    /// The tools that it calls or whose results it has.
     pub tools: &'a [String],
-    /// Whether a program wrote it in a person's name.
+    /// Whether a program wrote it with the user's role.
     pub machine_written: bool,
     /// The message.
     pub message: &'a RawValue,
@@ -49,24 +49,24 @@ impl<'a> MessageEntry<'a> {
 /// An item of a view.
 #[derive(Debug, Serialize)]
 pub struct ItemEntry<'a> {
-    /// What it is: `verbatim`, `rendition`, `summary` or `synthetic`.
+    /// Its kind: `verbatim`, `rendition`, `summary` or `synthetic`.
     pub kind: &'static str,
-    /// The session its message was said in.
+    /// The session of its message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<&'a SessionId>,
-    /// The place of its message in the conversation.
+    /// The position of its message in the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// What was changed about its message.
+    /// The changes to its message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renditions: Option<&'a [String]>,
-    /// The summary it is.
+    /// The id of its summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<SummaryId>,
-    /// What a message that Throughline inserted is for.
+    /// The purpose of a message that Throughline inserted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<&'a str>,
-    /// Its size.
+    /// Its tokens.
     pub tokens: u64,
     /// The message as it is sent.
     pub message: &'a RawValue,

@@ -9,13 +9,13 @@ use crate::sessions::lock::Lease;
 use crate::sessions::session::EndReason;
 use crate::views::item::NewViewItem;
 
-/// The number of a summary.
+/// The id of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct SummaryId(pub u64);
 
 impl fmt::Display for SummaryId {
-    /// As people and models name it: `n12`.
+    /// Formats it as shown to people and models: `n12`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("n{}", self.0))
     }
@@ -24,7 +24,7 @@ impl fmt::Display for SummaryId {
 impl FromStr for SummaryId {
     type Err = StoreError;
 
-    /// Reads `n12`, and `12` too.
+    /// Parses `n12`, and also `12`.
     fn from_str(text: &str) -> Result<Self, StoreError> {
         let text = text.trim();
         let digits = text.strip_prefix(['n', 'N']).unwrap_or(text);
@@ -38,22 +38,22 @@ impl FromStr for SummaryId {
 pub struct MessageRun {
     /// The session they were appended to.
     pub session: SessionId,
-    /// The first.
+    /// The position of the first.
     pub first_seq: u64,
-    /// After the last.
+    /// The position after the last.
     pub end_seq: u64,
 }
 
-/// A summary to be recorded.
+/// A summary to record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewSummary {
-    /// Who wrote it: `rules`, or the name of a model.
+    /// The author: `rules`, or the name of a model.
     pub author: String,
     /// The document, as Markdown.
     pub document: String,
     /// The messages it covers.
     pub sources: Vec<MessageRun>,
-    /// An earlier summary that it took up.
+    /// The earlier summary that it includes, if any.
     pub supersedes: Option<SummaryId>,
     /// Facts kept, attached and removed, and the figures of the compaction, as JSON objects.
     pub facts: serde_json::Value,
@@ -61,22 +61,22 @@ pub struct NewSummary {
     pub figures: serde_json::Value,
 }
 
-/// A summary as recorded.
+/// A recorded summary.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Summary {
-    /// Its number.
+    /// Its id.
     pub id: SummaryId,
     /// The session whose view it was made for.
     pub session: SessionId,
     /// When it was written.
     pub created_ms: Millis,
-    /// Who wrote it.
+    /// The author.
     pub author: String,
     /// The document, as Markdown.
     pub document: String,
     /// The messages it covers.
     pub sources: Vec<MessageRun>,
-    /// An earlier summary that it took up.
+    /// The earlier summary that it includes, if any.
     pub supersedes: Option<SummaryId>,
     /// Facts kept, attached and removed.
     pub facts: serde_json::Value,
@@ -84,30 +84,28 @@ pub struct Summary {
     pub figures: serde_json::Value,
 }
 
-/// A compaction to be committed: the session ends, its successor takes over with a new view.
+/// A compaction to commit: the session ends, and its successor continues with a new view.
 #[derive(Clone, Debug)]
 pub struct Continuation {
     /// The session that ends. It must be the tip of its chain.
     pub from: SessionId,
     /// The id of the successor.
     pub id: SessionId,
-    /// Why the session ends.
+    /// The end reason of the session.
     pub reason: EndReason,
-    /// When it was written.
+    /// The time of the commit.
     pub at_ms: Millis,
-    /// The place after the last message of the session when the view was made: if more came since, they are shown
-    /// after it.
+    /// The position after the last message of the session when the view was made; later messages are shown after it.
     pub made_at_seq: u64,
-    /// The lock under which the view was made: if it is not held any more, nothing is committed. `None` where the caller needs
-    /// none.
+    /// The lock under which the view was made: if it is no longer held, nothing is committed. `None` if no lock is needed.
     pub lease: Option<Lease>,
     /// The summary, if the view has a new one.
     pub summary: Option<NewSummary>,
-    /// The view the successor starts with, without the run of its own messages to come.
+    /// The initial view of the successor, without the run of its own messages.
     pub view: Vec<NewViewItem>,
 }
 
-/// Which view a conversation goes back or forward to.
+/// The view to select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// The view before the last compaction.
@@ -116,19 +114,19 @@ pub enum Selection {
     Redo,
 }
 
-/// A change of the view that a conversation goes on with.
+/// A selection of another view for a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewSelection {
     /// A session of the conversation.
     pub session: SessionId,
-    /// Which view it goes on with.
+    /// The view to select.
     pub selection: Selection,
-    /// The id of the session that begins with it.
+    /// The id of the session that starts with it.
     pub successor: SessionId,
-    /// When it was selected.
+    /// The time of the selection.
     pub at_ms: Millis,
-    /// What it may need at most.
+    /// The maximum tokens of the view.
     pub limit_tokens: u64,
-    /// The lock under which it was selected: if it is not held any more, nothing is changed. `None` where the caller needs none.
+    /// The lock under which it was selected: if it is no longer held, nothing is changed. `None` if no lock is needed.
     pub lease: Option<Lease>,
 }

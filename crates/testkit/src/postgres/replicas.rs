@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::{PostgresServer, as_server_user};
 
-/// A copy of the server at `PG_FROM` that follows it.
+/// Creates a standby of the server at `PG_FROM`.
 const STANDBY: &str = r#""$0/pg_basebackup" -h "$PG_FROM" -U postgres -D "$dir/data" -R -X stream -c fast"#;
 
-/// The base backup of the server at `PG_FROM`, with its archive to go on from.
+/// Restores the base backup of the server at `PG_FROM`, and its archive up to the target.
 const RECOVERED: &str = r#"cp -a "$PG_FROM/base" "$dir/data" &&
 printf "restore_command = 'cp %s/archive/%%f %%p'\nrecovery_target_name = '%s'\nrecovery_target_action = promote\n" \
     "$PG_FROM" "$PG_TARGET" >>"$dir/data/postgresql.conf" &&
@@ -19,12 +19,11 @@ touch "$dir/data/recovery.signal""#;
 const POLL: Duration = Duration::from_millis(20);
 
 impl PostgresServer {
-    /// A standby that follows this server. From when this returns on, a commit that waits for its disk waits for the disk of the
-    /// standby too.
+    /// Starts a standby that follows this server. After this returns, a synchronous commit also waits for the disk of the standby.
     ///
     /// # Panics
     ///
-    /// When it does not start.
+    /// If it does not start.
     #[must_use]
     pub fn synchronous_standby(&self) -> Self {
         let standby = Self::start_with(self.programs.clone(), STANDBY, &[("PG_FROM", &self.folder)]);
@@ -38,20 +37,20 @@ impl PostgresServer {
         standby
     }
 
-    /// Ends the server as a crash of its machine would, for good.
+    /// Stops the server permanently, like a crash of its machine.
     ///
     /// # Panics
     ///
-    /// When it cannot be stopped.
+    /// If it cannot be stopped.
     pub fn fail(&self) {
         self.control(&["stop", "-w", "-m", "immediate"]);
     }
 
-    /// Makes a standby the server that is written to. It waits for no standby of its own until it has one.
+    /// Promotes a standby to the primary server. It waits for no standby until it has one.
     ///
     /// # Panics
     ///
-    /// When it cannot be promoted.
+    /// If it cannot be promoted.
     pub fn promote(&self) {
         self.control(&["promote", "-w"]);
         self.run("postgres", "ALTER SYSTEM RESET synchronous_standby_names");
@@ -62,7 +61,7 @@ impl PostgresServer {
     ///
     /// # Panics
     ///
-    /// When the backup fails.
+    /// If the backup fails.
     #[expect(clippy::expect_used, reason = "the test cannot go on without it")]
     pub fn archive(&self) {
         self.run("postgres", "ALTER SYSTEM SET archive_mode = on");
@@ -86,11 +85,11 @@ impl PostgresServer {
         assert!(backup.status().expect("pg_basebackup runs").success(), "the base backup failed");
     }
 
-    /// Gives this moment a name, and has the log up to it archived.
+    /// Creates a named restore point, and archives the log up to it.
     ///
     /// # Panics
     ///
-    /// When the server refuses.
+    /// If the server refuses.
     pub fn name_moment(&self, name: &str) {
         self.run("postgres", &format!("SELECT pg_create_restore_point('{name}')"));
         let segment = self.run("postgres", "SELECT pg_walfile_name(pg_switch_wal())");
@@ -101,11 +100,11 @@ impl PostgresServer {
         }
     }
 
-    /// A server with what this one had at a moment that was named: its base backup, and the log after it from the archive.
+    /// Starts a server with the state of this one at a restore point, from the base backup and the archived log.
     ///
     /// # Panics
     ///
-    /// When it does not start.
+    /// If it does not start.
     #[must_use]
     pub fn recovered_to(&self, name: &str) -> Self {
         let environment = [("PG_FROM", self.folder.as_str()), ("PG_TARGET", name)];

@@ -1,4 +1,4 @@
-//! Scenarios are the same for the same seed, are accepted on their wire, and reach every fate.
+//! Scenarios are equal for equal seeds, valid in their wire format, and reach every fate.
 
 use std::collections::HashSet;
 

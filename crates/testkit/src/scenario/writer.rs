@@ -1,4 +1,4 @@
-//! Writes the messages of a scenario on one of the three wire formats, with the tools that agents on it have.
+//! Writes the messages of a scenario in one of the three wire formats, with the tools of an agent that uses it.
 
 use throughline_transcript::{Role, WireFormat, compact_json_string, text_message, tool_result_stub};
 
@@ -19,13 +19,13 @@ impl Writer {
         Self { rng: Rng::new(seed), wire_format, json: Vec::new(), calls: 0 }
     }
 
-    /// Somebody says something; gives the place of the message.
+    /// Writes a message and returns its index.
     pub(super) fn say(&mut self, role: Role, text: &str) -> usize {
         self.json.push(text_message(self.wire_format, role, text));
         self.json.len() - 1
     }
 
-    /// A call of a tool with its result.
+    /// Writes a tool call with its result.
     pub(super) fn call(&mut self, note: &str, tool: &str, arguments: &str, result: &str) {
         self.calls += 1;
         let id = format!("call_{:04}", self.calls);
@@ -61,7 +61,7 @@ impl Writer {
         }
     }
 
-    /// A file is read; a line may stand in the middle of it.
+    /// Writes the read of a file; `line` is inserted in the middle of its text.
     pub(super) fn read(&mut self, note: &str, file: &str, line: Option<&str>) {
         let mut text = String::new();
         let bytes = self.rng.between(300, 1_600);
@@ -78,7 +78,7 @@ impl Writer {
         self.call(note, tool, &object().text(key, file).end(), &text);
     }
 
-    /// A file is changed.
+    /// Writes the edit of a file.
     pub(super) fn edit(&mut self, note: &str, file: &str) {
         let (mut old, mut new) = (String::new(), String::new());
         code::source(&mut self.rng, Language::of_path(file), 80, &mut old);
@@ -112,7 +112,7 @@ impl Writer {
         }
     }
 
-    /// A command is run. Behind a pipe its own exit code is not seen.
+    /// Writes the run of a command. Behind a pipe, its exit code is not visible.
     pub(super) fn run(&mut self, note: &str, command: &str, has_failed: bool) {
         let is_piped = command.contains(" | ");
         let output = if has_failed {
@@ -140,7 +140,7 @@ impl Writer {
         }
     }
 
-    /// A call that the person refused, with what the person said.
+    /// Writes a call that the user refused, with the user's reason.
     pub(super) fn refused(&mut self, file: &str, said: &str) -> usize {
         let result = format!(
             "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to \

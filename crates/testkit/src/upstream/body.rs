@@ -1,4 +1,4 @@
-//! A body that is sent as it is made, and can end as no body should.
+//! A streamed body that can end incorrectly.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,22 +7,22 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
-/// The body ended before its end; the connection is closed without a farewell.
+/// The body ended early; the connection is closed without the final chunk.
 #[derive(Debug, thiserror::Error)]
 #[error("the script cuts the body here")]
 pub(super) struct CutHere;
 
-/// Pieces on their way to the other side.
+/// The sender of a body's pieces.
 pub(super) type PieceSender = mpsc::Sender<Result<Bytes, CutHere>>;
 
 pub(super) struct PlayedBody {
     pieces: mpsc::Receiver<Result<Bytes, CutHere>>,
-    /// How long it claims to be.
+    /// The declared length.
     length: Option<u64>,
 }
 
 impl PlayedBody {
-    /// A body of this length; unknown for a stream.
+    /// Creates a body of this length; `None` for a stream.
     pub(super) fn new(length: Option<u64>) -> (PieceSender, Self) {
         let (sender, pieces) = mpsc::channel(1);
         (sender, Self { pieces, length })

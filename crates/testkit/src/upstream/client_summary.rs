@@ -1,28 +1,27 @@
-//! A client's own request for a summary, and the answer it gets.
+//! Recognises a client's own request for a summary, and answers it.
 //!
-//! Agents compact their conversations themselves when nobody else does, or when a person types `/compact`: they send the
-//! conversation once more and ask for a summary, usually with all their tools. A script that answers such a request with
-//! its next tool call makes an agent look dead that could have continued. So scripts answer it with text before they
-//! look at anything else.
+//! Agents compact their conversations themselves if nobody else does, or if a user types `/compact`: they send the conversation once more
+//! and ask for a summary, usually with all their tools. A script that answers such a request with its next tool call would make an agent
+//! look broken that could have continued. Scripts therefore answer it with text first.
 
 use serde_json::Value;
 
 use super::recorded::RecordedRequest;
 use super::reply::Reply;
 
-/// The agent whose request for a summary was recognised.
+/// The agent that asks for a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SummarisingClient {
-    /// Claude Code: `/compact` and automatic compaction, whole or of the recent part.
+    /// Claude Code: `/compact` and automatic compaction, of the whole conversation or its recent part.
     ClaudeCode,
-    /// Codex, where it writes the summary itself (local compaction).
+    /// Codex, when it writes the summary itself (local compaction).
     Codex,
-    /// Hermes: the first compression and the updates after it.
+    /// Hermes: the first compression and later updates.
     Hermes,
 }
 
-/// What the prompts of these versions begin with, or contain where the client puts something in front: Claude Code
-/// 2.1.197 warns against tool calls first. Seen in the requests that the installed clients send.
+/// The beginning of the prompts in these versions, or a part of them if the client puts text before it: Claude Code 2.1.197 first warns
+/// against tool calls. Taken from the requests of the installed clients.
 const PROMPTS: [(SummarisingClient, Position, &str); 3] = [
     (SummarisingClient::ClaudeCode, Position::Anywhere, "Your task is to create a detailed summary of "),
     (SummarisingClient::Codex, Position::Start, "You are performing a CONTEXT CHECKPOINT COMPACTION."),
@@ -33,22 +32,22 @@ const PROMPTS: [(SummarisingClient, Position, &str); 3] = [
     ),
 ];
 
-/// Where the words of a prompt are in its text.
+/// The position of a prompt in its text.
 #[derive(Clone, Copy)]
 enum Position {
     Start,
     Anywhere,
 }
 
-/// A summary that all of these clients accept: Claude Code takes what is inside of the tags, the others take the whole.
+/// A summary that all of these clients accept: Claude Code takes the text within the tags, the others take everything.
 const SUMMARY: &str = "<summary>\n## Active Task\nThe task of the user is in progress.\n\n## Goal\nThe task of the \
     user.\n\n## Completed Actions\n1. The steps so far were taken one after the other.\n\n## Remaining Work\nThe steps \
     that follow.\n</summary>";
 
 impl RecordedRequest {
-    /// The client that asks for a summary of its own with this request; `None` for any other request.
+    /// The client that asks for its own summary with this request; `None` for any other request.
     ///
-    /// Only the last message counts, and in it only text: a conversation may quote such a prompt in a tool result.
+    /// Only text of the last message counts: a conversation may quote such a prompt in a tool result.
     #[must_use]
     pub fn summarising_client(&self) -> Option<SummarisingClient> {
         self.wire_format()?;

@@ -1,10 +1,10 @@
-//! A gate at which a reply waits until the test lets it through.
+//! A gate at which a reply waits until the test opens it.
 
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-/// Clones are the same gate.
+/// A gate; clones share it.
 #[derive(Clone, Debug)]
 pub struct Gate {
     reached: Arc<Semaphore>,
@@ -18,13 +18,13 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// A closed gate.
+    /// Creates a closed gate.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Waits until a reply stands before it.
+    /// Waits until a reply has reached the gate.
     pub async fn until_reached(&self) {
         take(&self.reached).await;
     }
@@ -41,7 +41,7 @@ impl Gate {
 }
 
 async fn take(semaphore: &Semaphore) {
-    // It is never closed.
+    // The semaphore is never closed.
     if let Ok(permit) = semaphore.acquire().await {
         permit.forget();
     }

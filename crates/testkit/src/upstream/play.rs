@@ -1,4 +1,4 @@
-//! How a reply becomes a status, headers and pieces of a body.
+//! Converts a reply to a status, headers and pieces of a body.
 
 use bytes::Bytes;
 use throughline_provider::{MarkComplaint, PricedPrompt};
@@ -12,7 +12,7 @@ use super::recorded::RecordedRequest;
 use super::reply::{Content, Fault, Form, Pace, Reply};
 use super::{Shared, locked};
 
-/// What happens on the wire, in order.
+/// An action on the connection, in order.
 #[derive(Debug)]
 pub(super) enum Act {
     Send(Bytes),
@@ -20,22 +20,22 @@ pub(super) enum Act {
     Fault(Fault),
 }
 
-/// A reply worked out.
+/// A rendered reply.
 #[derive(Debug)]
 pub(super) struct Played {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
-    /// Faults that come before the status.
+    /// The faults before the status.
     pub(super) before: Vec<Fault>,
     pub(super) acts: Vec<Act>,
     /// The length of the body; `None` for a stream.
     pub(super) length: Option<u64>,
-    /// What is entered into the cache once the answer begins.
+    /// The prompt that is added to the cache once the answer begins.
     pub(super) prompt: Option<PricedPrompt>,
 }
 
 impl Shared {
-    /// Works out the reply to a recorded request.
+    /// Renders the reply to a recorded request.
     pub(super) fn play(&self, request: &RecordedRequest) -> Played {
         let page = self.pages.iter().find(|(path, _)| *path == request.path).map(|(_, reply)| reply.clone());
         if let Some(reply) = page.or_else(|| self.about_models(request)) {
@@ -72,7 +72,7 @@ impl Shared {
         }
     }
 
-    /// The size of a prompt and, where there is a cache, what it makes of it.
+    /// The size of a prompt, and its price with the cache, if there is one.
     fn price(&self, request: &Request) -> Result<(u64, Option<PricedPrompt>), MarkComplaint> {
         match locked(&self.cache).as_mut() {
             Some(cache) => {
@@ -83,7 +83,7 @@ impl Shared {
         }
     }
 
-    /// The provider's own count of a prompt.
+    /// Answers a request for a token count.
     fn count(&self, request: &RecordedRequest) -> Played {
         let counted = Request::decode(WireFormat::Anthropic, &request.body)
             .ok()
@@ -96,7 +96,7 @@ impl Shared {
     }
 }
 
-/// The reply under the name of the model that was asked.
+/// Sets the requested model and an id in a reply.
 fn named(mut reply: Reply, request: &Request, order: usize) -> Reply {
     if let Content::Answer(draft) = &mut reply.content {
         draft.id = format!("answer_{order}");
@@ -107,7 +107,7 @@ fn named(mut reply: Reply, request: &Request, order: usize) -> Reply {
     reply
 }
 
-/// Puts usage into an answer that reports any.
+/// Adds usage to an answer that reports it.
 fn report(reply: &mut Reply, prompt: &PricedPrompt, model: &str, wire_format: WireFormat) {
     if let Content::Answer(draft) = &mut reply.content
         && draft.usage.is_some()
@@ -118,7 +118,7 @@ fn report(reply: &mut Reply, prompt: &PricedPrompt, model: &str, wire_format: Wi
     }
 }
 
-/// Tokens of an answer by the estimator, and those of them that are reasoning.
+/// The estimated tokens of an answer, and the reasoning tokens among them.
 fn output_tokens(draft: &AnswerDraft, model: &str, wire_format: WireFormat) -> (u64, u64) {
     let token_model = TokenModel::of(Catalogue::shipped_facts(model).family_on(wire_format));
     let size = |text: &str| token_model.estimate(&TextProfile::of(text));
@@ -138,7 +138,7 @@ fn output_tokens(draft: &AnswerDraft, model: &str, wire_format: WireFormat) -> (
     (all, reasoning)
 }
 
-/// A reply as status, headers and pieces.
+/// Renders a reply as status, headers and pieces.
 fn rendered(
     reply: &Reply,
     wire_format: WireFormat,
@@ -183,7 +183,7 @@ fn whole(status: u16, kind: &str, body: impl Into<Bytes>) -> (u16, &str, Vec<Byt
     (status, kind, vec![body, second], Some(length))
 }
 
-/// Faults before the status, and what happens behind it.
+/// The faults before the status, and the actions after it.
 fn acts(reply: &Reply, wire_format: WireFormat, pieces: Vec<Bytes>) -> (Vec<Fault>, Vec<Act>) {
     let mut faults = reply.faults.iter().peekable();
     let mut before = Vec::new();

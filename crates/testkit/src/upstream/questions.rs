@@ -1,4 +1,4 @@
-//! What models there are, in the words of each server.
+//! Answers about models, in the form of each kind of server.
 
 use serde_json::{Value, json};
 use throughline_transcript::WireFormat;
@@ -8,26 +8,26 @@ use super::Shared;
 use super::recorded::RecordedRequest;
 use super::reply::Reply;
 
-/// A model the server has.
+/// A model of the server.
 #[derive(Clone, Debug)]
 pub struct ServedModel {
-    /// Its name.
+    /// The name.
     pub id: String,
-    /// Its window, which is enforced; without one anything goes.
+    /// The window, which is enforced; `None` for no limit.
     pub window_tokens: Option<u64>,
-    /// The longest answer it gives, which is enforced.
+    /// The longest answer, which is enforced; `None` for no limit.
     pub most_output_tokens: Option<u64>,
 }
 
 impl ServedModel {
-    /// A model with a window.
+    /// Creates a model with a window.
     #[must_use]
     pub fn with_window(id: &str, window_tokens: u64) -> Self {
         Self { id: id.to_owned(), window_tokens: Some(window_tokens), most_output_tokens: None }
     }
 }
 
-/// Which server it passes itself off as.
+/// The kind of server that the upstream imitates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ServerKind {
     /// OpenAI: a list of names, no windows.
@@ -35,7 +35,7 @@ pub enum ServerKind {
     OpenAi,
     /// OpenRouter: a list with windows.
     OpenRouter,
-    /// vLLM: a list with the room it has.
+    /// vLLM: a list with the largest context of each model.
     Vllm,
     /// Anthropic: a list and single models with windows.
     Anthropic,
@@ -48,7 +48,7 @@ pub enum ServerKind {
 }
 
 impl Shared {
-    /// The answer to a question about models; `None` for anything else.
+    /// The answer to a question about models; `None` for other requests.
     pub(super) fn about_models(&self, request: &RecordedRequest) -> Option<Reply> {
         let found = |value: Value| Some(Reply::json(200, value.to_string()));
         let list = |entry: fn(&ServedModel) -> Value| self.models.iter().map(entry).collect::<Vec<_>>();
@@ -92,7 +92,7 @@ impl Shared {
         }))
     }
 
-    /// The refusal of a prompt or an output cap that does not fit, in the words of the wire.
+    /// The error for a prompt or an output cap that does not fit, in the form of the wire format.
     pub(super) fn refusal_of_size(
         &self,
         wire_format: WireFormat,
@@ -139,7 +139,7 @@ impl Shared {
     }
 }
 
-/// An entry of a list of models.
+/// An entry in a list of models.
 fn listed(kind: ServerKind, model: &ServedModel) -> Value {
     let (id, window) = (&model.id, model.window_tokens);
     match kind {

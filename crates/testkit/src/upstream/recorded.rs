@@ -1,31 +1,31 @@
-//! A request as it came.
+//! A recorded request.
 
 use bytes::Bytes;
 use throughline_transcript::WireFormat;
 use throughline_wire::{Request, RequestError};
 use tokio::time::Instant;
 
-/// A request as it came.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub struct RecordedRequest {
-    /// Its place among all requests, from zero.
+    /// The index among all requests.
     pub order: usize,
-    /// When it was there in whole.
+    /// The time at which it was complete.
     pub at: Instant,
     /// The method.
     pub method: String,
     /// The path.
     pub path: String,
-    /// What stands behind the question mark.
+    /// The query string.
     pub query: Option<String>,
-    /// The headers in their order, names in small letters.
+    /// The headers in order, with lower-case names.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Bytes,
 }
 
 impl RecordedRequest {
-    /// A header by its name in small letters.
+    /// The value of a header; `name` is in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -37,13 +37,13 @@ impl RecordedRequest {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body as JSON; nothing when it is none.
+    /// The body as JSON; `null` if it is invalid.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// The wire it speaks; `None` for anything but a call to a model.
+    /// The wire format; `None` for anything but a call to a model.
     #[must_use]
     pub fn wire_format(&self) -> Option<WireFormat> {
         let known = [
@@ -56,13 +56,13 @@ impl RecordedRequest {
         of_path.filter(|_| self.method == "POST")
     }
 
-    /// The request as an envelope; `None` for anything but a call to a model.
+    /// The decoded request; `None` for anything but a call to a model.
     #[must_use]
     pub fn envelope(&self) -> Option<Result<Request, RequestError>> {
         Some(Request::decode(self.wire_format()?, &self.body))
     }
 
-    /// The model it names.
+    /// The requested model.
     #[must_use]
     pub fn model(&self) -> Option<String> {
         self.json().get("model")?.as_str().map(str::to_owned)

@@ -1,4 +1,4 @@
-//! What is answered: an answer, an error or any bytes, at which pace, and where it breaks.
+//! Replies: an answer, an error or any bytes, with their pace and faults.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use throughline_wire::{AnswerDraft, ErrorBody, StreamShape};
 
 use super::gate::Gate;
 
-/// What is answered to one request.
+/// The reply to one request.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub(super) content: Content,
@@ -20,57 +20,57 @@ pub struct Reply {
 
 #[derive(Clone, Debug)]
 pub(super) enum Content {
-    /// An answer under the name of the model that was asked, its usage by the cache if there is one.
+    /// An answer with the requested model; its usage follows from the cache, if there is one.
     Answer(AnswerDraft),
-    /// An answer exactly as it is drafted.
+    /// An answer exactly as drafted.
     Exact(AnswerDraft),
-    /// An error in the form of the wire.
+    /// An error in the form of the wire format.
     Error(u16, ErrorBody),
     /// These bytes.
     Raw { status: u16, kind: String, body: Bytes },
 }
 
-/// Whether an answer comes in pieces.
+/// Whether an answer is streamed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// As the request asks.
+    /// As requested.
     #[default]
     AsAsked,
-    /// As a stream of events, whatever was asked.
+    /// Streamed, whatever was requested.
     Streamed,
-    /// In one piece, whatever was asked.
+    /// Whole, whatever was requested.
     Whole,
 }
 
 /// How bytes are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// Each event in a piece of its own, a whole body in two, without waiting.
+    /// Each event as a separate piece, a whole body as two, without pauses.
     #[default]
     Pieces,
-    /// So many bytes at a time, with a pause between them: events are cut anywhere.
+    /// A number of bytes at a time, with a pause in between, which splits events anywhere.
     Drip {
-        /// Bytes a piece; at least one.
+        /// Bytes per piece, at least one.
         bytes: usize,
-        /// Between two pieces.
+        /// The pause between two pieces.
         pause: Duration,
     },
 }
 
-/// What breaks a reply.
+/// A fault of a reply.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// Nothing more comes until the other side hangs up.
+    /// Nothing more is sent until the client disconnects.
     Stall,
-    /// The connection ends without the end of the body.
+    /// The connection ends before the end of the body.
     Cut,
     /// The connection is reset.
     Reset,
-    /// These bytes come in between.
+    /// These bytes are inserted.
     Garbage(Vec<u8>),
-    /// An error comes in the middle of a stream, in the form of the wire.
+    /// An error event is inserted into a stream, in the form of the wire format.
     ErrorEvent(ErrorBody),
-    /// It waits until the test opens the gate.
+    /// The reply waits until the test opens the gate.
     Wait(Gate),
 }
 
@@ -92,20 +92,19 @@ impl Reply {
         Self::answer(AnswerDraft::text(text))
     }
 
-    /// An answer under the name of the model that was asked. Its usage is by the cache where there is one, unless the
-    /// draft reports none.
+    /// An answer with the requested model. Its usage follows from the cache, if there is one, unless the draft reports none.
     #[must_use]
     pub fn answer(draft: AnswerDraft) -> Self {
         Self::of(Content::Answer(draft))
     }
 
-    /// An answer exactly as it is drafted: model, id and usage.
+    /// An answer exactly as drafted, with its model, id and usage.
     #[must_use]
     pub fn exactly(draft: AnswerDraft) -> Self {
         Self::of(Content::Exact(draft))
     }
 
-    /// An error in the form of the wire.
+    /// An error in the form of the wire format.
     #[must_use]
     pub fn error(status: u16, kind: &str, message: &str) -> Self {
         let error =
@@ -113,7 +112,7 @@ impl Reply {
         Self::error_body(status, error)
     }
 
-    /// An error with every field a wire has.
+    /// An error with all fields of the wire format.
     #[must_use]
     pub fn error_body(status: u16, error: ErrorBody) -> Self {
         Self::of(Content::Error(status, error))
@@ -125,13 +124,13 @@ impl Reply {
         Self::of(Content::Raw { status, kind: kind.to_owned(), body: body.into() })
     }
 
-    /// JSON with any status, unchecked.
+    /// JSON with any status, not validated.
     #[must_use]
     pub fn json(status: u16, body: impl Into<Bytes>) -> Self {
         Self::raw(status, "application/json", body)
     }
 
-    /// A page for people, as proxies send it.
+    /// An HTML page, as proxies send it.
     #[must_use]
     pub fn html(status: u16, words: &str) -> Self {
         let page = format!(
@@ -140,60 +139,60 @@ impl Reply {
         Self::raw(status, "text/html; charset=utf-8", page)
     }
 
-    /// A body that is none.
+    /// An empty body.
     #[must_use]
     pub fn empty(status: u16) -> Self {
         Self::raw(status, "application/json", Bytes::new())
     }
 
-    /// Not a byte, not even a status, until the other side hangs up.
+    /// Sends nothing, not even a status, until the client disconnects.
     #[must_use]
     pub fn stall() -> Self {
         Self::empty(200).failing_after(0, Fault::Stall)
     }
 
-    /// A connection that is reset instead of an answer.
+    /// Resets the connection instead of answering.
     #[must_use]
     pub fn reset() -> Self {
         Self::empty(200).failing_after(0, Fault::Reset)
     }
 
-    /// A connection that ends instead of an answer.
+    /// Closes the connection instead of answering.
     #[must_use]
     pub fn cut() -> Self {
         Self::empty(200).failing_after(0, Fault::Cut)
     }
 
-    /// With a header.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// In pieces or not, whatever was asked.
+    /// Sets whether the answer is streamed.
     #[must_use]
     pub fn form(mut self, form: Form) -> Self {
         self.form = form;
         self
     }
 
-    /// Cut into events like this.
+    /// Sets how the answer is split into events.
     #[must_use]
     pub fn shape(mut self, shape: StreamShape) -> Self {
         self.shape = shape;
         self
     }
 
-    /// At this pace.
+    /// Sets the pace.
     #[must_use]
     pub fn pace(mut self, pace: Pace) -> Self {
         self.pace = pace;
         self
     }
 
-    /// Breaks after so many pieces (events of a stream; a whole body comes in two). After no pieces means before the status;
-    /// several faults happen in their order.
+    /// Adds a fault after a number of pieces (events of a stream; a whole body has two). After 0 pieces means before the status. Several
+    /// faults happen in order.
     #[must_use]
     pub fn failing_after(mut self, pieces: usize, fault: Fault) -> Self {
         self.faults.push((pieces, fault));

@@ -1,4 +1,4 @@
-//! In which order replies are played.
+//! The order of replies.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,34 +8,33 @@ use super::client_summary;
 use super::recorded::RecordedRequest;
 use super::reply::Reply;
 
-/// From a recorded request to a reply.
+/// Computes the reply to a recorded request.
 type Answering = Box<dyn FnMut(&RecordedRequest) -> Reply + Send>;
 
-/// What is played to calls.
+/// The replies to calls.
 pub struct Script(Kind);
 
 enum Kind {
     Row(Replies),
-    /// Answers calls, but for a client's own request for a summary.
+    /// Answers calls, except a client's own request for a summary.
     Model(Answering),
     Closure(Answering),
 }
 
 impl Script {
-    /// One reply a call, in this order. A call beyond the last one gets an error 599.
+    /// One reply per call, in this order. Further calls get an error 599.
     #[must_use]
     pub fn row(replies: impl IntoIterator<Item = Reply>) -> Self {
         Self(Kind::Row(replies.into_iter().collect()))
     }
 
-    /// Whatever this gives for a call. A client's own request for a summary is answered with a summary instead, as any
-    /// model would.
+    /// The reply of a closure to each call. A client's own request for a summary is answered with a summary instead, as by a real model.
     #[must_use]
     pub fn answering(answer: impl FnMut(&RecordedRequest) -> Reply + Send + 'static) -> Self {
         Self(Kind::Model(Box::new(answer)))
     }
 
-    /// Whatever this gives for a call, a client's own request for a summary included.
+    /// The reply of a closure to each call, including a client's own request for a summary.
     #[must_use]
     pub fn answering_all(answer: impl FnMut(&RecordedRequest) -> Reply + Send + 'static) -> Self {
         Self(Kind::Closure(Box::new(answer)))

@@ -21,10 +21,10 @@ use super::recorded::RecordedRequest;
 use super::reply::Fault;
 use super::{Shared, locked};
 
-/// An answer on its way.
+/// The future of a response.
 type Answering = Pin<Box<dyn Future<Output = Result<Response<PlayedBody>, Infallible>> + Send>>;
 
-/// Takes connections until it is stopped.
+/// Accepts connections until it is stopped.
 pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
     loop {
         tokio::select! {
@@ -37,7 +37,7 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>, stop: Can
     }
 }
 
-/// How a connection ends other than by itself.
+/// How a reply ends its connection.
 #[derive(Clone, Debug, Default)]
 struct Breaks {
     reset: Arc<Notify>,
@@ -46,7 +46,7 @@ struct Breaks {
 
 /// Serves one connection.
 async fn connection(stream: TcpStream, shared: Arc<Shared>, stop: CancellationToken) {
-    // Small pieces go out at once, as from any server that streams; otherwise each reply waits for the other side.
+    // Small pieces are sent at once, as by any streaming server; otherwise each reply would wait for an acknowledgement.
     let _ = stream.set_nodelay(true);
     let breaks = Breaks::default();
     let of_requests = breaks.clone();
@@ -55,7 +55,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, stop: CancellationTo
     });
     let mut connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     let is_reset = tokio::select! {
-        // The other side may hang up in the middle, which is its right.
+        // The client disconnected.
         _ = &mut connection => return,
         () = stop.cancelled() => return,
         () = breaks.cut.notified() => false,
@@ -63,12 +63,12 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, stop: CancellationTo
     };
     let stream = connection.into_parts().io.into_inner();
     if is_reset {
-        // Closing without lingering is what sends a reset.
+        // Closing without lingering sends a reset.
         let _ = stream.set_zero_linger();
     }
 }
 
-/// Counts somebody who hung up before the end; disarmed when the end was reached.
+/// Counts a client that disconnects before the end; disarmed at the end.
 struct HangUp(Option<Arc<Shared>>);
 
 impl Drop for HangUp {
@@ -86,7 +86,7 @@ async fn answer(
 ) -> Result<Response<PlayedBody>, Infallible> {
     let request = record(request, &shared).await;
     let slot = match shared.slots.clone().filter(|_| request.wire_format().is_some()) {
-        // It is never closed.
+        // The semaphore is never closed.
         Some(slots) => slots.acquire_owned().await.ok(),
         None => None,
     };
@@ -119,7 +119,7 @@ async fn answer(
     Ok(response)
 }
 
-/// Reads a request to its end and keeps it.
+/// Reads a request to its end and records it.
 async fn record(request: Request<Incoming>, shared: &Shared) -> RecordedRequest {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
@@ -142,7 +142,7 @@ async fn record(request: Request<Incoming>, shared: &Shared) -> RecordedRequest 
     recorded
 }
 
-/// Sends the pieces of a body until it is over or the client hangs up.
+/// Sends the pieces of a body until its end, or until the client disconnects.
 async fn send(acts: Vec<Act>, sender: PieceSender, shared: Arc<Shared>, breaks: Breaks) {
     let mut hang_up = HangUp(Some(shared));
     for act in acts {
@@ -160,7 +160,7 @@ async fn send(acts: Vec<Act>, sender: PieceSender, shared: Arc<Shared>, breaks: 
             }
             Act::Fault(Fault::Cut) => {
                 hang_up.0 = None;
-                // What was sent before it gets out first.
+                // The earlier pieces are sent first.
                 let _ = sender.send(Err(CutHere)).await;
                 return;
             }
@@ -169,20 +169,20 @@ async fn send(acts: Vec<Act>, sender: PieceSender, shared: Arc<Shared>, breaks: 
                 () = sender.closed() => return,
             },
             Act::Fault(Fault::Reset) => {
-                // Room in the channel means that the piece before was taken.
+                // Capacity in the channel means that the previous piece was taken.
                 let _ = sender.reserve().await;
                 hang_up.0 = None;
                 breaks.reset.notify_one();
                 return;
             }
-            // These were made into bytes.
+            // These were rendered as bytes.
             Act::Fault(Fault::Garbage(_) | Fault::ErrorEvent(_)) => {}
         }
     }
     hang_up.0 = None;
 }
 
-/// What can happen before the status.
+/// Applies a fault before the status.
 async fn happen(fault: Fault, breaks: &Breaks) {
     match fault {
         Fault::Stall => std::future::pending().await,

@@ -1,6 +1,6 @@
-//! A request made from parts, the same bytes for the same parts.
+//! Builds a request from parts: equal parts give equal bytes.
 //!
-//! The messages stand last, so that from call to call a body only grows at its end.
+//! The messages are last, so that the body of each call extends the one before.
 
 use throughline_transcript::{Message, RawJson, SharedText, WireFormat, compact_json_string};
 
@@ -9,35 +9,34 @@ use crate::request::list::RequestMessages;
 use crate::request::members::{RequestMembers, Value};
 use crate::request::{CapMember, Request, Streaming, list_name, system_name};
 
-/// Standing instructions.
+/// A system prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System<'a> {
     /// Plain text.
     Text(&'a str),
-    /// A list of text blocks as raw JSON, for providers whose caches are marked on blocks. The Responses wire takes
-    /// text only.
+    /// A list of text blocks as raw JSON, for providers whose caches are marked on blocks. The Responses format accepts text only.
     Blocks(RawJson<'a>),
 }
 
 /// The parts of a request, apart from its messages.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestParts<'a> {
-    /// The model to ask.
+    /// The model to call.
     pub model: &'a str,
-    /// Standing instructions. On the chat wire they become the first message.
+    /// The system prompt. In the chat format it becomes the first message.
     pub system: Option<System<'a>>,
-    /// Tool definitions in the form of the wire, as raw JSON.
+    /// Tool definitions in the wire format, as raw JSON.
     pub tools: Option<RawJson<'a>>,
     /// Stream or not.
     pub streaming: Streaming,
-    /// The cap on output and the name it goes by.
+    /// The output limit and the name of its member.
     pub output_cap: Option<(CapMember, u64)>,
     /// Further members, in this order: name and raw JSON.
     pub parameters: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> RequestParts<'a> {
-    /// A request for this model with nothing else set, not streamed.
+    /// Returns the parts of a request for this model with nothing else set, not streamed.
     #[must_use]
     pub fn new(model: &'a str) -> Self {
         Self {
@@ -52,8 +51,8 @@ impl<'a> RequestParts<'a> {
 }
 
 impl Request {
-    /// Makes a request. `messages` may be empty when every body is written with messages of its own: a system prompt of
-    /// the chat wire stays in front of them.
+    /// Builds a request. `messages` may be empty if every body is written with its own messages: a system prompt of the chat format
+    /// precedes them.
     pub fn build(
         wire_format: WireFormat,
         parts: &RequestParts<'_>,

@@ -1,8 +1,8 @@
-//! From the bytes of a body to a [`Request`].
+//! Decodes the bytes of a body to a [`Request`].
 //!
-//! The list of messages, by far the largest part, is checked and read where it is decoded; the rest is checked with
-//! `null` in its place. Both valid means that the whole is, and nothing is looked at twice. Only when something is wrong
-//! is the body checked as a whole, to say where.
+//! The list of messages, by far the largest part, is checked and parsed where it is decoded; the rest is checked with `null` in its place.
+//! If both are valid, the whole is valid, and nothing is parsed twice. Only after an error is the body checked as a whole, to find the
+//! position.
 
 use throughline_transcript::{RawJson, SharedText, WireFormat};
 
@@ -13,7 +13,7 @@ use crate::request::members::{RequestMembers, offset_in};
 use crate::request::{CapMember, Request, list_name, system_name};
 
 impl Request {
-    /// Reads a body. Unknown members are kept like all others; nesting is limited to 128 levels.
+    /// Decodes a body. Unknown members are preserved like all others; nesting is limited to 128 levels.
     ///
     /// ```
     /// use throughline_transcript::WireFormat;
@@ -48,7 +48,7 @@ impl Request {
         let object_start = text.len() - trimmed.len();
         match Self::of_object(wire_format, text, mark_bytes, object_start)? {
             Some(request) => Ok(request),
-            // A piece was not valid, so the whole is not; were it to pass after all, the pieces were parted wrongly.
+            // A piece was invalid, so the whole body is. If it is valid after all, the split was wrong.
             None => {
                 check(json)?;
                 Err(RequestError::Syntax { line: 1, column: 1, detail: "the body cannot be parted".into() })
@@ -56,7 +56,7 @@ impl Request {
         }
     }
 
-    /// Reads the object that begins at `object_start`; `None` when something in it is not valid JSON.
+    /// Decodes the object that starts at `object_start`; `None` if any part of it is invalid JSON.
     fn of_object(
         wire_format: WireFormat,
         text: &str,
@@ -94,8 +94,7 @@ impl Request {
         Ok(Some(Self { wire_format, members, list, leading: Vec::new() }))
     }
 
-    /// A body without messages: the Responses wire format allows it (the provider may have stored them), the others do
-    /// not.
+    /// Decodes a body without messages: the Responses format allows it (the provider may have stored them), the others do not.
     fn without_list(
         wire_format: WireFormat,
         text: &str,
@@ -115,7 +114,7 @@ impl Request {
     }
 }
 
-/// Refuses members that this crate reads if they are duplicated or of the wrong type.
+/// Refuses members that this crate interprets if they are duplicated or of the wrong type.
 fn check_members(wire_format: WireFormat, members: &RequestMembers) -> Result<(), RequestError> {
     let caps = [CapMember::MaxTokens, CapMember::MaxCompletionTokens, CapMember::MaxOutputTokens];
     let caps = caps.map(CapMember::name);

@@ -1,29 +1,28 @@
-//! The messages of a request, and writing others in their place in the same style.
+//! The messages of a request, and the writing of others in their place in the same style.
 //!
-//! How a list stands in its text (gaps, separators) is known to `throughline_transcript`; here it is given only the list,
-//! so that the members around it can change too.
+//! `throughline_transcript` records the layout of a list (gaps, separators); here it is given only the list, so that the members around it
+//! can change too.
 
 use throughline_transcript::{DecodeError, DecodeOptions, Message, Transcript, decode};
 
 use crate::request::error::RequestError;
 
-/// The JSON around a text that is the whole input, when it is decoded alone.
+/// The JSON around a text that is the whole input, for decoding it alone.
 const TEXT_FRAME: (&str, &str) = ("{\"input\":", "}");
 
-/// The messages of a request and how they stood in it.
+/// The messages of a request and their layout.
 #[derive(Clone, Debug)]
 pub(crate) enum RequestMessages {
-    /// A list that was read.
+    /// A list that was decoded.
     Read(Transcript),
-    /// A text that means one message of the user.
+    /// A text that stands for one user message.
     ReadText(Transcript),
-    /// Messages of ours.
+    /// Messages set by the caller.
     Own(Vec<Message>),
 }
 
 impl RequestMessages {
-    /// Reads a list of messages. The text is checked here; a syntax error comes back as `None`, because only the caller
-    /// can say where in the body it lies.
+    /// Decodes a list of messages. A syntax error is returned as `None`, because only the caller can determine its position in the body.
     pub(crate) fn read(json: &str, member: &'static str) -> Result<Option<Self>, RequestError> {
         match decode(json.as_bytes().to_vec(), &DecodeOptions::default()) {
             Ok(transcript) => Ok(Some(Self::Read(transcript))),
@@ -68,7 +67,7 @@ fn not_syntax(error: DecodeError, member: &'static str) -> Result<Option<Request
         DecodeError::NotAMessage { index, detail } => {
             Err(RequestError::NotAMessage { member, index, detail })
         }
-        // Whatever else a document can be, a list of messages is none of it.
+        // A list of messages is none of the other document types.
         other => Err(RequestError::NotAMessage { member, index: 0, detail: other.to_string() }),
     }
 }

@@ -1,5 +1,5 @@
-//! The members of a JSON object as pieces of the text they came as, so that one can be replaced, taken out or added and
-//! everything else is written back byte for byte.
+//! The members of a JSON object as pieces of its original text, so that one can be replaced, removed or added and everything else is
+//! written back byte for byte.
 
 use throughline_transcript::{RawJson, SharedText};
 
@@ -16,18 +16,18 @@ pub(crate) enum Value {
 #[derive(Clone, Debug)]
 pub(crate) struct RequestMember {
     pub(crate) name: String,
-    /// Everything between the value before (or the brace) and this one: comma, white space, the quoted key, the colon.
+    /// Everything between the previous value (or the brace) and this one: comma, white space, the quoted key, the colon.
     intro: SharedText,
     pub(crate) value: Value,
 }
 
-/// All members of an object, in their order.
+/// All members of an object, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestMembers {
     /// Up to and including the brace.
     opening: SharedText,
     members: Vec<RequestMember>,
-    /// From behind the last value to the end of the text.
+    /// From the end of the last value to the end of the text.
     closing: SharedText,
 }
 
@@ -38,8 +38,7 @@ impl RequestMembers {
         Self { opening: piece("{"), members: Vec::new(), closing: piece("}") }
     }
 
-    /// Parts a text whose object begins at `object_start`. Where a value lies is taken from `RawJson`; the text must be
-    /// valid JSON.
+    /// Splits a text whose object starts at `object_start`. The positions of values come from `RawJson`; the text must be valid JSON.
     pub(crate) fn of_document(document: &SharedText, object_start: usize) -> Self {
         let text = document.as_str();
         let object = RawJson(text.get(object_start..).unwrap_or_default());
@@ -83,7 +82,7 @@ impl RequestMembers {
         })
     }
 
-    /// Replaces the value of a member, or adds one at the end in the style of those before it.
+    /// Replaces the value of a member, or appends one in the style of those before it.
     pub(crate) fn set(&mut self, name: &str, json: &str) {
         let value = Value::Json(SharedText::new(json.to_owned()));
         match self.members.iter_mut().find(|member| member.name == name) {
@@ -94,7 +93,7 @@ impl RequestMembers {
 
     /// Adds a member at the end.
     pub(crate) fn push(&mut self, name: &str, value: Value) {
-        // The second member shows how members are parted; with none the plainest style will do.
+        // The second member shows the separators; without one, the simplest style is used.
         let (before_key, after_key) = match (self.members.as_slice(), self.members.get(1)) {
             ([], _) => ("", ":"),
             (_, Some(second)) => around_key(second.intro.as_str()),
@@ -106,7 +105,7 @@ impl RequestMembers {
         self.members.push(RequestMember { name: name.to_owned(), intro: SharedText::new(intro), value });
     }
 
-    /// Removes a member. The list of messages stays.
+    /// Removes a member. The list of messages is not removed.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let is_wanted =
             |member: &RequestMember| member.name == name && matches!(member.value, Value::Json(_));
@@ -123,7 +122,7 @@ impl RequestMembers {
         true
     }
 
-    /// Bytes of everything but the messages.
+    /// Returns the size of everything except the messages.
     pub(crate) fn written_bytes(&self) -> usize {
         let members = self.members.iter().map(|member| {
             let value = match &member.value {
@@ -149,14 +148,14 @@ impl RequestMembers {
     }
 }
 
-/// The text before the opening quote of a key, and the text behind its closing quote.
+/// Returns the text before the opening quote of a key, and the text after its closing quote.
 fn around_key(intro: &str) -> (&str, &str) {
     let before = intro.find('"').and_then(|at| intro.get(..at));
     let after = intro.rfind('"').and_then(|at| intro.get(at + 1..));
     (before.unwrap_or(","), after.unwrap_or(":"))
 }
 
-/// Where a piece of a text lies in it.
+/// Returns the offset of a piece in its text.
 pub(crate) fn offset_in(text: &str, piece: &str) -> Option<usize> {
     let at = (piece.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
     (at.checked_add(piece.len())? <= text.len()).then_some(at)

@@ -1,7 +1,7 @@
-//! Assembling a stream of Anthropic Messages.
+//! Assembles a stream of Anthropic Messages.
 //!
-//! A block begins as an object and grows by deltas. Deltas of the kinds we know go where they belong; the members of any
-//! other are put into the members of the same name, so that block types of tomorrow come out with all they had.
+//! A block starts as an object and grows by deltas. Deltas of known kinds go to their place; the members of any other are merged into the
+//! members of the same name, so that unknown block types are preserved.
 
 use throughline_transcript::{RawJson, WireFormat, compact_json_string};
 
@@ -15,7 +15,7 @@ use crate::response::{assistant_message, envelope, is_extra, settle};
 use crate::stream::chat::{push_text, set};
 use crate::stream::outcome::Assembled;
 
-/// An Anthropic stream as far as it was received.
+/// The received part of an Anthropic stream.
 #[derive(Clone, Debug)]
 pub(crate) struct AnthropicStream {
     answer: Answer,
@@ -37,7 +37,7 @@ struct PartialBlock {
     index: u64,
     kind: String,
     members: Vec<(String, JsonNode)>,
-    /// Pieces of the `input` member: JSON once they are all there.
+    /// Pieces of the `input` member, which are JSON once complete.
     input: String,
     /// Its number among the tool calls.
     call: Option<usize>,
@@ -54,7 +54,7 @@ impl AnthropicStream {
         self.is_done
     }
 
-    /// A marker that is not of this wire, but that servers of several wires send on all.
+    /// Handles the end marker of other formats, which servers of several formats send everywhere.
     pub(crate) fn done(&mut self) {
         self.is_done |= self.answer.stop.reason != StopReason::Unstated;
     }
@@ -93,7 +93,7 @@ impl AnthropicStream {
         Ok(())
     }
 
-    /// The block an event speaks of; the last one when it does not say.
+    /// Returns the index of the block of an event; the last one if the event does not state it.
     fn index_of(&self, event: RawJson<'_>) -> u64 {
         let last = || self.blocks.last().map_or(0, |block| block.index);
         event.get("index").and_then(as_count).unwrap_or_else(last)
@@ -103,7 +103,7 @@ impl AnthropicStream {
         self.answer = Answer { usage_json: None, ..envelope(WireFormat::Anthropic, message) };
         self.answer.stop = Stop::of_anthropic(message);
         self.take_usage(message);
-        // Some servers have content at once.
+        // Some servers send content immediately.
         for (index, block) in message.get("content").into_iter().flat_map(RawJson::elements).enumerate() {
             self.open(index as u64, block, deltas);
         }
@@ -149,7 +149,7 @@ impl AnthropicStream {
     fn grow(&mut self, index: u64, delta: RawJson<'_>, deltas: &mut Vec<Delta>) {
         let kind = text_member(delta, "type").unwrap_or_default();
         if !self.blocks.iter().any(|block| block.index == index) {
-            // A delta without a beginning: what it says shows what began.
+            // A delta of a block without a start event: its kind determines the block.
             let begun = match kind.as_str() {
                 "text_delta" => "{\"type\":\"text\",\"text\":\"\"}",
                 "thinking_delta" => "{\"type\":\"thinking\",\"thinking\":\"\"}",
@@ -176,8 +176,8 @@ impl AnthropicStream {
         }
     }
 
-    /// Reports of usage are cumulative. A later zero does not undo an earlier figure: servers that count once leave the
-    /// other report at zero.
+    /// Usage reports are cumulative. A later zero does not replace an earlier figure: servers that report once send zero in the other
+    /// report.
     fn take_usage(&mut self, holder: RawJson<'_>) {
         let Some(usage) = member(holder, "usage") else { return };
         for (name, value) in usage.members() {
@@ -241,7 +241,7 @@ impl PartialBlock {
                     list.push(JsonNode::raw(citation));
                 }
             }
-            // A signature comes whole; `merge` replaces it and appends to any other string.
+            // A signature is sent whole: `merge` replaces it, and appends to any other string.
             _ => {
                 for (name, value) in delta.members().filter(|(name, _)| name != "type") {
                     slot(&mut self.members, &name).merge(&name, value);
@@ -272,7 +272,7 @@ impl PartialBlock {
         if !self.input.is_empty() {
             *slot(&mut members, "input") = JsonNode::Raw(match is_json(&self.input) {
                 true => self.input.trim().to_owned(),
-                // The wire takes objects only. What the model wrote is kept under a name of ours.
+                // The format requires an object. The model's text is stored in a member of ours.
                 false => format!("{{\"{BROKEN_INPUT}\":{}}}", compact_json_string(&self.input)),
             });
         }
@@ -281,7 +281,7 @@ impl PartialBlock {
         out
     }
 
-    /// A block that a broken stream left open, if it cannot go back into a history.
+    /// Returns a block that a broken stream left incomplete, if it cannot go back into a history.
     fn unfinished(&self) -> Option<AnswerPart> {
         if self.is_closed {
             return None;

@@ -1,4 +1,4 @@
-//! Streams of Anthropic and of those who speak like it.
+//! Tests of streams of Anthropic and of compatible servers.
 
 use throughline_transcript::WireFormat::Anthropic;
 
@@ -85,7 +85,7 @@ fn usage_is_merged() {
     let usage = answer.usage().unwrap().unwrap().usage;
     assert_eq!((usage.prompt(), usage.output), (115, 42));
     assert!(answer.messages.is_empty(), "an empty message could not go back");
-    // Servers that count only at the end leave zeros at the beginning, and the other way round.
+    // Servers that report usage only at the end send zeros at the beginning, and vice versa.
     let late = r#"{"type":"message_start","message":{"id":"m","usage":{"input_tokens":0,"output_tokens":0}}}
         {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":7,"cache_read_input_tokens":3,"output_tokens":2}}"#;
     let early = r#"{"type":"message_start","message":{"id":"m","usage":{"input_tokens":7,"cache_read_input_tokens":3,"output_tokens":2}}}
@@ -168,7 +168,7 @@ fn broken_arguments_are_kept_in_a_form_the_wire_takes() {
 
 #[test]
 fn servers_that_are_careless_about_blocks() {
-    // No beginning, no index, no end, content at once.
+    // No start, no index, no end, content sent immediately.
     let stream = r#"{"type":"message_start","message":{"id":"m","content":[{"type":"text","text":"at once "}]}}
         {"type":"content_block_delta","index":1,"delta":{"type":"thinking_delta","thinking":"hm"}}
         {"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"a"}}

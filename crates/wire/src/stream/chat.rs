@@ -1,8 +1,8 @@
-//! Assembling a stream of Chat Completions.
+//! Assembles a stream of Chat Completions.
 //!
-//! Every server does it a little differently: usage in a chunk of its own, in every chunk, or under a name of its own;
-//! reasoning under three names, sometimes two at once; ids and names of tool calls repeated, or without an index. A delta
-//! is put into the message member by member, so that unknown members survive.
+//! Servers differ: usage in a chunk of its own, in every chunk, or under another name; reasoning under three names, sometimes two at once;
+//! ids and names of tool calls repeated, or calls without an index. A delta is merged into the message member by member, so that unknown
+//! members are preserved.
 
 use throughline_transcript::RawJson;
 
@@ -17,14 +17,14 @@ use crate::stream::chat_calls::Calls;
 use crate::stream::outcome::Assembled;
 use throughline_transcript::WireFormat;
 
-/// A chat stream as far as it was received.
+/// The received part of a chat stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChatStream {
     id: Option<String>,
     model: Option<String>,
     usage: Option<String>,
     extras: Vec<(String, String)>,
-    /// By their index; a request usually asks for one.
+    /// The choices by index; a request usually asks for one.
     choices: Vec<PartialChoice>,
     is_done: bool,
 }
@@ -35,7 +35,7 @@ struct PartialChoice {
     /// Members of the message, without its tool calls.
     members: Vec<(String, JsonNode)>,
     calls: Calls,
-    /// How many members preceded the tool calls, so that the calls keep their position.
+    /// Number of members before the tool calls, so that the calls keep their position.
     members_before_calls: Option<usize>,
     finish: Option<String>,
     text: TextTap,
@@ -52,7 +52,7 @@ impl ChatStream {
         self.is_done
     }
 
-    /// The marker at the end of the stream.
+    /// Handles the end marker.
     pub(crate) fn done(&mut self, deltas: &mut Vec<Delta>) {
         self.is_done = true;
         if let Some(choice) = self.choices.iter_mut().find(|choice| choice.index == 0) {
@@ -65,11 +65,11 @@ impl ChatStream {
         let [id, model, usage, groq, choices, error, kind, class] = pick(chunk, members);
         self.id = self.id.take().or_else(|| id.and_then(non_empty_text));
         self.model = self.model.take().or_else(|| model.and_then(non_empty_text));
-        // One server keeps its report under a name of its own.
+        // One server reports usage under another name.
         if let Some(usage) = usage.or_else(|| groq.and_then(|own| member(own, "usage"))) {
             usage.0.clone_into(self.usage.get_or_insert_default());
         }
-        // An event without choices is none of this wire; what it says is not about the answer.
+        // An event without choices is not part of the chat format; its members are not about the answer.
         for (name, value) in chunk.members().filter(|_| choices.is_some()) {
             if is_extra(WireFormat::Chat, &name) && value.0 != "null" {
                 set(&mut self.extras, &name, value);
@@ -84,7 +84,7 @@ impl ChatStream {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Reads a choice of a chunk. Routers report a failure of the model behind them in it.
+    /// Reads a choice of a chunk. Routers use it to report a failure of the model behind them.
     fn take_choice(
         &mut self,
         choice: RawJson<'_>,
@@ -101,7 +101,7 @@ impl ChatStream {
         let own = self.choices.get_mut(at)?;
         let mut unshown = Vec::new();
         let deltas = if index == 0 { deltas } else { &mut unshown };
-        // A server that has the message at once sends it whole.
+        // A server that does not stream the message sends it whole.
         if let Some(delta) = delta.or(message) {
             own.take(delta, deltas);
         }
@@ -143,7 +143,7 @@ impl ChatStream {
 impl PartialChoice {
     fn take(&mut self, delta: RawJson<'_>, deltas: &mut Vec<Delta>) {
         let mut tells_reasoning = None;
-        // Only when there are details does it matter whether plain reasoning repeats them.
+        // Only if there are details does it matter whether plain reasoning repeats them.
         let mut tells_reasoning = || {
             *tells_reasoning.get_or_insert_with(|| {
                 pick(delta, ["reasoning_content", "reasoning"])
@@ -179,7 +179,7 @@ impl PartialChoice {
         }
     }
 
-    /// Content is text, or with some servers a list of parts.
+    /// Reports content, which is text or, with some servers, a list of parts.
     fn show_content(&mut self, content: RawJson<'_>, deltas: &mut Vec<Delta>) {
         if content.0.starts_with('"') {
             return push_text(&mut self.text, content, Delta::Text, deltas);
@@ -202,7 +202,7 @@ impl PartialChoice {
         }
     }
 
-    /// The message as a whole response would hold it; `None` when it says nothing.
+    /// Returns the message as a whole response would contain it; `None` if it is empty.
     fn message(&self) -> Option<String> {
         let named = |wanted: &str| self.members.iter().find(|(name, _)| name == wanted);
         let role = named("role").map_or_else(|| "\"assistant\"".to_owned(), |(_, role)| role.to_json());

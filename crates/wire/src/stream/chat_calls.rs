@@ -1,7 +1,7 @@
-//! The tool calls of a chat message, put together from deltas.
+//! Assembles the tool calls of a chat message from deltas.
 //!
-//! A delta names its call by index. Some servers leave the index out or give every call the same one: then a new id
-//! means a new call. Ids, types and names may be repeated in every delta; only arguments are appended.
+//! A delta names its call by index. Some servers omit the index or use the same one for every call: then a new id starts a new call. Ids,
+//! types and names may be repeated in every delta; only arguments are appended.
 
 use throughline_transcript::{RawJson, unescape};
 
@@ -10,7 +10,7 @@ use crate::delta::Delta;
 use crate::json_tree::{JsonNode, TextTap, inside, slot};
 use crate::json_value::{as_count, is_json_object, member, non_empty_text};
 
-/// All tool calls of a message, in the order in which they began.
+/// All tool calls of a message, in the order in which they started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
     calls: Vec<PartialCall>,
@@ -21,7 +21,7 @@ struct PartialCall {
     index: Option<u64>,
     /// Members of the call, apart from its index.
     members: Vec<(String, JsonNode)>,
-    /// Members of its `function` (or `custom`) member, where name and arguments are.
+    /// Members of its `function` (or `custom`) member, which has the name and the arguments.
     function: Vec<(String, JsonNode)>,
     function_member: FunctionMember,
     is_shown: bool,
@@ -67,7 +67,7 @@ impl Calls {
         }
     }
 
-    /// The index of the call that a delta belongs to; one past the last for a new call.
+    /// Returns the index of the call that a delta belongs to; one past the last for a new call.
     fn place_of(&self, delta: RawJson<'_>) -> usize {
         let id = delta.get("id").and_then(non_empty_text);
         let index = delta.get("index").and_then(as_count);
@@ -85,7 +85,7 @@ impl Calls {
         candidate.unwrap_or(self.calls.len())
     }
 
-    /// Nothing more comes for any call.
+    /// Ends all calls.
     pub(crate) fn end_all(&mut self, deltas: &mut Vec<Delta>) {
         for (number, call) in self.calls.iter_mut().enumerate() {
             call.show(number, deltas);
@@ -96,14 +96,14 @@ impl Calls {
         }
     }
 
-    /// Takes out the last call when the stream broke off inside it. Arguments that are an object are whole.
+    /// Removes the last call if the stream broke off inside it. Arguments that form an object are complete.
     pub(crate) fn take_unfinished(&mut self) -> Vec<AnswerPart> {
         let is_cut = |call: &PartialCall| !call.is_ended && !is_json_object(&call.arguments());
         let last = self.calls.pop_if(|call| is_cut(call));
         last.into_iter().map(|call| AnswerPart::ToolCall(call.to_tool_call())).collect()
     }
 
-    /// The value of `tool_calls`; `None` when there are none.
+    /// Returns the value of `tool_calls`; `None` if there are none.
     pub(crate) fn to_json(&self) -> Option<String> {
         if self.calls.is_empty() {
             return None;
@@ -140,12 +140,12 @@ impl PartialCall {
         for (name, value) in delta.members() {
             match &*name {
                 "index" | "function" | "custom" => {}
-                // The first id counts: a server that numbers deltas anew would break the pairing.
+                // The first id is used: a server that changes ids in later deltas would break the pairing.
                 "id" if self.id().is_some() => {}
                 _ => slot(&mut self.members, &name).merge(&name, value),
             }
         }
-        // Last, because the id may stand behind it.
+        // Last, because the id may follow it.
         if let Some(function) = member(delta, self.function_member.name()) {
             self.take_function(number, function, deltas);
         }
@@ -173,7 +173,7 @@ impl PartialCall {
         let as_text;
         let piece = match arguments.0.starts_with('"') {
             true => inside(arguments),
-            // Arguments given as an object at once: the wire wants them as text.
+            // Arguments sent as an object: the format requires text.
             false => {
                 as_text = throughline_transcript::compact_json_string(arguments.0);
                 inside(RawJson(&as_text))
@@ -193,7 +193,7 @@ impl PartialCall {
         }
     }
 
-    /// Reports the call as a delta, once its id and name had time to arrive.
+    /// Reports the call as a delta, once its id and name are known.
     fn show(&mut self, number: usize, deltas: &mut Vec<Delta>) {
         if !self.is_shown {
             self.is_shown = true;

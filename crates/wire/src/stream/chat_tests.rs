@@ -1,11 +1,11 @@
-//! Streams of chat servers as they come.
+//! Tests of streams of chat servers.
 
 use throughline_transcript::WireFormat::Chat;
 
 use crate::answer::{AnswerPart, Seal, StopReason, ToolCall};
 use crate::stream::tests::{messages, run};
 
-/// Wraps deltas, one a line, into chunks of one choice.
+/// Wraps deltas, one per line, into chunks of one choice.
 fn chunks(deltas: &str) -> String {
     let wrap = |delta: &str| {
         format!(
@@ -91,7 +91,7 @@ fn parallel_calls() {
 
 #[test]
 fn careless_calls() {
-    // No index: a new id is a new call, and what has no id belongs to the last.
+    // No index: a new id starts a new call, and a delta without an id belongs to the last.
     let without_index = r#"
         {"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"x\""}}]}
         {"tool_calls":[{"function":{"arguments":":1}"}}]}
@@ -100,7 +100,7 @@ fn careless_calls() {
     let same_index = r#"
         {"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]}
         {"tool_calls":[{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}]}"#;
-    // Ids, types and names are repeated; the id stands last.
+    // Ids, types and names are repeated; the id is last.
     let repeating = r#"
         {"tool_calls":[{"index":0,"function":{"arguments":"{\"x\"","name":"f"},"type":"function","id":"a"}]}
         {"tool_calls":[{"index":0,"function":{"arguments":":1}","name":"f"},"type":"function","id":"a"},{"index":1,"id":"b","function":{"name":"g"}}]}
@@ -108,7 +108,7 @@ fn careless_calls() {
     // Two calls at once, arguments as an object.
     let at_once = r#"{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{"x":1}}},{"id":"b","function":{"name":"g","arguments":{}}}]}"#;
     for deltas in [without_index, same_index, repeating, at_once] {
-        // A server that calls tools and says "stop" means the tools.
+        // A server that calls tools and reports "stop": the reason is tool calls.
         let run = run(Chat, &(chunks(deltas) + &finish("stop")));
         let words = run.words();
         let starts: Vec<&String> = words.iter().filter(|word| word.starts_with("call")).collect();

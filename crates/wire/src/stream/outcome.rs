@@ -1,4 +1,4 @@
-//! What reading a stream can end in: more to come, an error, an answer that was cut short.
+//! The results of reading a stream: more to come, an error, an interrupted answer.
 //!
 //! Shared by the readers of all wire formats and by [`AnswerStream`](crate::AnswerStream).
 
@@ -9,7 +9,7 @@ use crate::error_body::ErrorBody;
 use crate::shape::Shape;
 use crate::sse_reader::SseError;
 
-/// Whether more is to come.
+/// Whether more events are expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// The answer is not complete.
@@ -18,62 +18,62 @@ pub enum Flow {
     Done,
 }
 
-/// Why a stream cannot be read on.
+/// Why a stream cannot be read further.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
     /// The provider reports an error.
     #[error("the provider reported an error: {0}")]
     Upstream(Box<ErrorBody>),
-    /// An event that is no JSON.
+    /// An event is not JSON.
     #[error("event {number} of the stream is not valid JSON: {excerpt}")]
     Malformed {
         /// The number of the event, from one.
         number: usize,
-        /// How it begins.
+        /// Its beginning.
         excerpt: String,
     },
-    /// Events of another wire, or none at all.
+    /// Events of another wire format, or no events.
     #[error("expected events of the {expected} wire, got {found}")]
     NotAnEvent {
-        /// The wire.
+        /// The expected wire format.
         expected: WireFormat,
         /// The content that was received.
         found: Shape,
     },
-    /// More than anyone should have to keep.
+    /// The stream exceeds the limit.
     #[error("the stream is larger than {limit_bytes} bytes")]
     TooLarge {
         /// The limit.
         limit_bytes: usize,
     },
-    /// The framing cannot be read.
+    /// The framing is invalid.
     #[error(transparent)]
     Framing(#[from] SseError),
 }
 
-/// What cut an answer short.
+/// Why an answer was interrupted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Interruption {
-    /// Nothing came at all.
+    /// Nothing was received.
     #[error("the stream ended before anything was received")]
     Empty,
     /// The stream ended before it stated that the answer is complete.
     #[error("the stream ended before the answer was complete")]
     EndedEarly,
-    /// It could not be read on.
+    /// The stream could not be read further.
     #[error(transparent)]
     Failed(#[from] StreamError),
 }
 
-/// An answer that was cut short.
+/// An interrupted answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct Interrupted {
-    /// The received part that can go back into a history: whole parts, and incomplete text.
+    /// The received part that can go back into a history: complete parts, and incomplete text.
     pub received: Answer,
-    /// What was received and cannot: reasoning without its seal, tool calls without their end.
+    /// The received parts that cannot: reasoning without its proof, incomplete tool calls.
     pub unfinished: Vec<AnswerPart>,
-    /// What cut it short.
+    /// The cause.
     pub cause: Interruption,
 }
 

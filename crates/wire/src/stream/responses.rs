@@ -1,9 +1,8 @@
-//! Assembling a stream of OpenAI Responses.
+//! Assembles a stream of OpenAI Responses.
 //!
-//! The object in the event that ends the stream is the answer. Some servers leave its output empty, and a stream may
-//! break off: then the items count as they were completed one by one, and an item that was still being written as far as
-//! its deltas came. Items are distinguished by their place in the output; ids are not reliable, some servers change them
-//! from event to event.
+//! The object in the event that ends the stream is the answer. Some servers leave its output empty, and a stream may break off: then each
+//! completed item is used, and an incomplete item as far as its deltas arrived. Items are identified by their position in the output,
+//! because some servers change their ids from event to event.
 
 use std::borrow::Cow;
 
@@ -18,7 +17,7 @@ use crate::parts::{block as block_part, reasoning_item};
 use crate::response::{envelope, settle, to_message};
 use crate::stream::outcome::Assembled;
 
-/// A Responses stream as far as it was received.
+/// The received part of a Responses stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ResponsesStream {
     /// The response object of the first event that had one, and of the event that ended the stream.
@@ -31,7 +30,7 @@ pub(crate) struct ResponsesStream {
     has_marker: bool,
 }
 
-/// The members of an event that any kind of them has.
+/// The members that events of any kind may have.
 struct ResponsesEvent<'a> {
     json: RawJson<'a>,
     kind: Cow<'a, str>,
@@ -74,13 +73,13 @@ impl<'a> ResponsesEvent<'a> {
 #[derive(Clone, Debug)]
 struct PartialItem {
     index: u64,
-    /// The item as far as it was received.
+    /// The item, as far as received.
     json: JsonNode,
     kind: String,
     is_done: bool,
     /// Its number among the tool calls.
     call: Option<usize>,
-    /// Whether any of its deltas was shown: a server that sends none has its items shown when they are done.
+    /// Whether any of its deltas was reported: an item without deltas is reported when it is complete.
     is_shown: bool,
     taps: Vec<(&'static str, u64, TextTap)>,
 }
@@ -90,7 +89,7 @@ impl ResponsesStream {
         (self.id.clone(), self.model.clone())
     }
 
-    /// Keeps who answers, from any response object.
+    /// Stores id and model from any response object.
     fn meet(&mut self, response: RawJson<'_>) {
         self.id = self.id.take().or_else(|| response.get("id").and_then(non_empty_text));
         self.model = self.model.take().or_else(|| response.get("model").and_then(non_empty_text));
@@ -100,7 +99,7 @@ impl ResponsesStream {
         self.ended.is_some() || self.has_marker
     }
 
-    /// A marker that is not of this wire, but that servers of several wires send on all.
+    /// Handles the end marker of other formats, which servers of several formats send everywhere.
     pub(crate) fn done(&mut self) {
         self.has_marker = true;
     }
@@ -159,7 +158,7 @@ impl ResponsesStream {
         Ok(())
     }
 
-    /// The item an event speaks of.
+    /// Returns the index of the item of an event.
     fn index_of(&self, event: &ResponsesEvent<'_>, unstated: u64) -> u64 {
         let by_id = || {
             let id = event.item_id.and_then(non_empty_text)?;
@@ -191,7 +190,7 @@ impl ResponsesStream {
             self.open(index, json, deltas);
         }
         let Some(item) = self.items.iter_mut().find(|item| item.index == index) else { return };
-        // Where the beginning did not know them yet, the end does.
+        // If the start event did not have them, the end event does.
         item.kind = text_member(json, "type").unwrap_or_default();
         item.show_call(json, &mut self.calls, deltas);
         if !item.is_shown {
@@ -205,7 +204,7 @@ impl ResponsesStream {
         item.is_shown = true;
     }
 
-    /// Items that only the last event has.
+    /// Reports items that occur only in the last event.
     fn show_unseen(&mut self, response: RawJson<'_>, deltas: &mut Vec<Delta>) {
         for (index, json) in response.get("output").into_iter().flat_map(RawJson::elements).enumerate() {
             let index = index as u64;
@@ -238,7 +237,7 @@ impl ResponsesStream {
         }
         answer.stop = match (&self.ended, is_complete) {
             (Some(ended), _) => Stop::of_responses(RawJson(ended)),
-            // All items came and the stream said it was over: what else could it have been.
+            // All items are complete and the stream ended regularly: the turn ended.
             (None, true) => Stop { reason: StopReason::EndOfTurn, ..Stop::default() },
             (None, false) => Stop::default(),
         };
@@ -270,7 +269,7 @@ impl PartialItem {
         }
     }
 
-    /// Reads an event about a piece of the item.
+    /// Reads an event about a part of the item.
     fn grow(&mut self, event: &ResponsesEvent<'_>, deltas: &mut Vec<Delta>) {
         let (content, summary) = (event.content_index, event.summary_index);
         let in_content = |kind, text| ItemPosition { list: "content", index: content, kind, text };
@@ -308,7 +307,7 @@ impl PartialItem {
         }
     }
 
-    /// The whole of a part, when it begins and when it ends.
+    /// Stores a whole part, when it starts and when it ends.
     fn put_part(&mut self, list: &str, index: u64, event: &ResponsesEvent<'_>) {
         let Some(json) = event.part else { return };
         let kind = text_member(json, "type").unwrap_or_default();
@@ -317,8 +316,7 @@ impl PartialItem {
         }
     }
 
-    /// A part of one of the item's lists, made when it is not there yet. No list has room for parts far behind its end:
-    /// an index that leaves a gap is taken for the next one.
+    /// Returns a part of one of the item's lists, created if absent. An index that would leave a gap is treated as the next one.
     fn part(&mut self, list: &str, index: u64, kind: &str) -> Option<&mut JsonNode> {
         let parts = self.json.list_under(list)?;
         let at = usize::try_from(index).unwrap_or(usize::MAX).min(parts.len());
@@ -370,7 +368,7 @@ impl PartialItem {
         &mut self.taps[at].2
     }
 
-    /// The item as it goes back into a history, or what there is of it.
+    /// Returns the item as it goes back into a history, or its received parts.
     fn settle(mut self, is_complete: bool) -> Result<String, Vec<AnswerPart>> {
         if self.is_done || is_complete {
             return Ok(self.json.to_json());
@@ -402,7 +400,7 @@ impl PartialItem {
     }
 }
 
-/// Where in an item a piece of text belongs.
+/// The position of a piece of text in an item.
 #[derive(Clone, Copy)]
 struct ItemPosition {
     list: &'static str,
@@ -418,7 +416,7 @@ fn append_text(own: &mut JsonNode, piece: &str) {
     }
 }
 
-/// Shows an item of which no delta was shown.
+/// Reports an item of which no delta was reported.
 fn show_whole(call: Option<usize>, json: RawJson<'_>, deltas: &mut Vec<Delta>) {
     let kind = text_member(json, "type").unwrap_or_default();
     match kind.as_str() {

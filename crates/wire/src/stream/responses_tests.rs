@@ -1,4 +1,4 @@
-//! Streams of the Responses wire.
+//! Tests of streams in the Responses format.
 
 use throughline_transcript::WireFormat::Responses;
 
@@ -120,7 +120,7 @@ fn a_server_without_deltas_is_shown_all_the_same() {
 fn places_count_and_ids_do_not() {
     let renamed = events().replace("\"item_id\":\"msg_1\"", "\"item_id\":\"changed\"");
     assert_eq!(run(Responses, &(renamed + "\n" + &end("completed", "", USAGE))).words(), WORDS);
-    // Without a place the id has to do, and without both the order.
+    // Without a position the id identifies an item, and without both the order does.
     let unplaced: String =
         (0..3).fold(events(), |events, index| events.replace(&format!("\"output_index\":{index},"), ""));
     let run_unplaced = run(Responses, &(unplaced.clone() + "\n" + &end("completed", "", USAGE)));

@@ -1,4 +1,4 @@
-//! A body that should have been a stream and is none: the whole answer, an error, or a page.
+//! Reads a body that should have been a stream and is not: the whole answer, an error, or a page.
 
 use throughline_transcript::WireFormat;
 
@@ -7,7 +7,7 @@ use crate::delta::Delta;
 use crate::response::ResponseError;
 use crate::stream::outcome::StreamError;
 
-/// Reads such a body; `None` if it is too damaged to be recognised.
+/// Reads such a body; `None` if it cannot be recognised.
 pub(super) fn read(
     wire_format: WireFormat,
     body: &[u8],

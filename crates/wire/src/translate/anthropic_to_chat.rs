@@ -1,4 +1,4 @@
-//! Anthropic Messages onto Chat Completions.
+//! Translates Anthropic Messages to Chat Completions.
 
 use throughline_transcript::{Message, RawJson};
 
@@ -11,7 +11,7 @@ use crate::json_object::list;
 use crate::json_value::{member, text_member};
 use crate::request::{CapMember, Request, Streaming};
 
-/// Members that are dealt with here, or that only concern the other wire.
+/// Members that are handled here, or that concern only the other wire format.
 const KNOWN: [&str; 14] = [
     "model",
     "max_tokens",
@@ -29,7 +29,7 @@ const KNOWN: [&str; 14] = [
     "output_config",
 ];
 
-/// Fills a request; no tool takes free text.
+/// Fills a request. Returns no tools, because none takes free text.
 pub(super) fn fill(
     request: &Request,
     cap: CapMember,
@@ -91,7 +91,7 @@ fn add_message(
     Ok(())
 }
 
-/// Results come first, each as a message of its own; the text beside them follows.
+/// Adds a user message. Results come first, each as a message of its own; the text follows.
 fn add_user(
     message: RawJson<'_>,
     messages: &mut Vec<String>,
@@ -113,7 +113,7 @@ fn add_user(
             words.insert_str(0, "[error] ");
         }
         messages.push(tool_message(&text_member(block, "tool_use_id").unwrap_or_default(), &words));
-        // A tool's answer is words here; what it shows is shown right after it.
+        // A tool's answer is text in this format; its images follow it directly.
         for part in block.get("content").into_iter().flat_map(RawJson::elements) {
             let is_words = part.get("source").is_some_and(|source| kind_of(source) == "text");
             if matches!(kind_of(part).as_str(), "image" | "document") && !is_words {
@@ -137,7 +137,7 @@ fn assistant(message: RawJson<'_>) -> Option<String> {
                 &text_member(block, "name").unwrap_or_default(),
                 member(block, "input").map_or("{}", |input| input.0),
             )),
-            // Reasoning was for its own provider; what a provider ran itself is over.
+            // Reasoning is only valid at its own provider; tools that a provider ran itself are finished.
             _ => {}
         }
     }
@@ -182,7 +182,7 @@ fn add_block(
     Ok(())
 }
 
-/// The address of a source; what is sent along is in the address itself.
+/// Returns the address of a source; data that is sent along is part of the address.
 fn address(source: RawJson<'_>) -> Option<String> {
     match text_member(source, "type")?.as_str() {
         "base64" => {
@@ -194,7 +194,7 @@ fn address(source: RawJson<'_>) -> Option<String> {
     }
 }
 
-/// A tool; one that its provider runs itself is left out.
+/// Translates a tool; one that the provider runs itself is left out.
 fn tool(tool: RawJson<'_>, draft: &mut RequestDraft) -> Option<String> {
     let name = text_member(tool, "name").unwrap_or_default();
     let Some(schema) = member(tool, "input_schema") else {

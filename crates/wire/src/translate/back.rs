@@ -1,4 +1,4 @@
-//! What of a request its answer is translated by, and answers that came in one piece.
+//! The information of a request that is needed to translate its answer, and the translation of whole answers.
 
 use throughline_transcript::{RawJson, WireFormat};
 
@@ -7,13 +7,13 @@ use crate::draft::{AnswerDraft, ReportedUsage};
 use crate::json_object::ObjectWriter;
 use crate::json_value::text_member;
 
-/// The parameter that takes the free text of a custom tool where tools take objects.
+/// The parameter for the free text of a custom tool, in formats where tools take objects.
 pub(crate) const CUSTOM_INPUT: &str = "input";
 
-/// What of a request its answer is translated by.
+/// The information of a request that is needed to translate its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranslationBack {
-    /// The wire the answer goes to.
+    /// The wire format of the translated answer.
     pub to: WireFormat,
     /// The requested model.
     pub model: String,
@@ -26,7 +26,7 @@ pub struct TranslationBack {
 }
 
 impl TranslationBack {
-    /// An answer that came in one piece, as the body of a response on the caller's wire.
+    /// Returns a whole answer as the body of a response in the caller's wire format.
     #[must_use]
     pub fn whole(&self, answer: &Answer) -> String {
         let parts = answer.parts.iter().filter_map(|part| self.part(part)).collect();
@@ -47,7 +47,7 @@ impl TranslationBack {
                 kind: "custom_tool_call".to_owned(),
                 json: custom_call(&format!("ctc_{}", call.id), call),
             }),
-            // Blocks of one wire mean nothing on another.
+            // Blocks of one wire format are meaningless in another.
             AnswerPart::Other { .. } => None,
             other => Some(other.clone()),
         }
@@ -58,13 +58,13 @@ impl TranslationBack {
     }
 }
 
-/// What an answer used, as it is reported on.
+/// Returns the usage of an answer, as it is reported to the caller.
 pub(super) fn reported(answer: &Answer) -> Option<ReportedUsage> {
     let reading = answer.usage()?.ok()?;
     Some(ReportedUsage { usage: reading.usage, cache_write_1h: reading.cache_write_1h })
 }
 
-/// A call of a tool that takes free text, as the Responses wire has it.
+/// Returns a call of a free-text tool in the Responses format.
 pub(super) fn custom_call(id: &str, call: &ToolCall) -> String {
     let input = text_member(RawJson(&call.arguments), CUSTOM_INPUT);
     ObjectWriter::new()

@@ -1,4 +1,4 @@
-//! Messages of a chat request as translations write them.
+//! Messages of a chat request, as written by translations.
 
 use throughline_transcript::RawJson;
 
@@ -41,12 +41,12 @@ impl ChatContent {
         self.parts.push(ObjectWriter::new().text("type", "file").raw("file", &file).finish());
     }
 
-    /// All text, each piece on lines of its own.
+    /// Returns all text, each piece on its own lines.
     pub(super) fn words(&self) -> String {
         self.texts.join("\n\n")
     }
 
-    /// As the content of a user's message: plain where it is one text, which every server reads.
+    /// Returns the content of a user message: a plain string if it is only text, which every server accepts.
     pub(super) fn to_json(&self) -> String {
         match (self.texts.as_slice(), self.parts.len()) {
             ([text], 1) => throughline_transcript::compact_json_string(text),
@@ -55,7 +55,7 @@ impl ChatContent {
     }
 }
 
-/// A message with text alone.
+/// Returns a message with text only.
 pub(super) fn words_message(role: &str, text: &str) -> String {
     ObjectWriter::new().text("role", role).text("content", text).finish()
 }

@@ -1,4 +1,4 @@
-//! Chat Completions onto Anthropic Messages.
+//! Translates Chat Completions to Anthropic Messages.
 
 use throughline_transcript::{Message, RawJson, compact_json_string};
 
@@ -7,7 +7,7 @@ use crate::json_object::{ObjectWriter, list};
 use crate::json_value::{is_json_object, member, non_empty_text, text_member};
 use crate::request::Request;
 
-/// Members that are dealt with here, or that only concern the other wire.
+/// Members that are handled here, or that concern only the other wire format.
 const KNOWN: [&str; 17] = [
     "model",
     "max_tokens",
@@ -28,7 +28,7 @@ const KNOWN: [&str; 17] = [
     "prompt_cache_key",
 ];
 
-/// Fills a request; no tool takes free text.
+/// Fills a request. Returns no tools, because none takes free text.
 pub(super) fn fill(request: &Request, draft: &mut RequestDraft) -> Result<Vec<String>, TranslationError> {
     refuse_unlike(request, draft)?;
     draft.carry(request, &[("model", "model")]);
@@ -46,7 +46,7 @@ pub(super) fn fill(request: &Request, draft: &mut RequestDraft) -> Result<Vec<St
         }
     }
     draft.carry(request, &[("stream", "stream"), ("top_p", "top_p")]);
-    // This wire goes up to one, the other up to two.
+    // The range is up to one in this format, and up to two in the other.
     if let Some(temperature) = request.member("temperature").and_then(|value| value.0.parse::<f64>().ok()) {
         draft.raw("temperature", temperature.clamp(0.0, 1.0).to_string());
     }
@@ -61,7 +61,7 @@ pub(super) fn fill(request: &Request, draft: &mut RequestDraft) -> Result<Vec<St
     Ok(Vec::new())
 }
 
-/// Refuses what would change the result for the caller.
+/// Refuses members whose omission would change the result.
 fn refuse_unlike(request: &Request, draft: &RequestDraft) -> Result<(), TranslationError> {
     if request.member("n").is_some_and(|n| n.0 != "1" && n.0 != "null") {
         return Err(draft.no_place("several choices (`n`)"));
@@ -76,8 +76,7 @@ fn refuse_unlike(request: &Request, draft: &RequestDraft) -> Result<(), Translat
     }
 }
 
-/// Standing instructions, and the turns of the two who speak. Neighbours of one role are one turn: results of parallel
-/// calls belong together.
+/// Returns the system prompt and the turns. Consecutive messages of one role become one turn: results of parallel calls belong together.
 fn turns(messages: &[Message], draft: &mut RequestDraft) -> Result<(Vec<String>, String), TranslationError> {
     let mut system = Vec::new();
     let mut turns: Vec<(&'static str, Vec<String>)> = Vec::new();
@@ -91,7 +90,7 @@ fn turns(messages: &[Message], draft: &mut RequestDraft) -> Result<(Vec<String>,
             }
             "assistant" => ("assistant", assistant_blocks(json, draft)?),
             "tool" | "function" => ("user", vec![result_block(json, draft)?]),
-            // Instructions in the middle are said where they stand.
+            // Instructions inside the conversation stay at their position.
             _ => ("user", blocks_of(json.get("content"), draft)?),
         };
         match turns.last_mut() {
@@ -112,7 +111,7 @@ fn assistant_blocks(message: RawJson<'_>, draft: &mut RequestDraft) -> Result<Ve
     for call in message.get("tool_calls").into_iter().flat_map(RawJson::elements) {
         let function = member(call, "function").unwrap_or(call);
         let arguments = text_member(function, "arguments").unwrap_or_default();
-        // Anything but an object is refused there.
+        // Arguments must be an object in this format.
         let input = match is_json_object(&arguments) {
             true => arguments.trim().to_owned(),
             false if arguments.trim().is_empty() => "{}".to_owned(),
@@ -131,7 +130,7 @@ fn assistant_blocks(message: RawJson<'_>, draft: &mut RequestDraft) -> Result<Ve
 fn result_block(message: RawJson<'_>, draft: &mut RequestDraft) -> Result<String, TranslationError> {
     let id = text_member(message, "tool_call_id").or_else(|| text_member(message, "name"));
     let mut content = blocks_of(message.get("content"), draft)?;
-    // A mark inside a result marks the result.
+    // A mark inside a result becomes a mark on the result.
     let mark = mark_of(message).map(str::to_owned).or_else(|| {
         let parts = message.get("content").into_iter().flat_map(RawJson::elements);
         parts.filter_map(mark_of).last().map(str::to_owned)
@@ -161,7 +160,7 @@ fn without_marks(
     blocks(content, draft, Marks::Dropped)
 }
 
-/// Whether cache marks of parts stay with them.
+/// Whether cache marks of parts are preserved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Marks {
     Kept,
@@ -205,7 +204,7 @@ fn blocks(
     Ok(blocks)
 }
 
-/// Empty texts are refused there.
+/// Empty texts are refused by this format.
 fn text_block(text: &str, mark: Option<&str>) -> Option<String> {
     let block = || ObjectWriter::new().text("type", "text").text("text", text);
     (!text.is_empty()).then(|| block().maybe("cache_control", mark).finish())
@@ -215,7 +214,7 @@ fn mark_of(part: RawJson<'_>) -> Option<&str> {
     member(part, "cache_control").map(|mark| mark.0)
 }
 
-/// Where an image or a document is: in the address itself, or elsewhere.
+/// Returns the source of an image or document: data in the address itself, or a URL.
 fn source(address: &str) -> String {
     let inline = address.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     match inline {

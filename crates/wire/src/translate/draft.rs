@@ -1,10 +1,10 @@
-//! A request under construction on another wire format, and why one cannot be translated.
+//! A request under construction in another wire format, and the errors of translation.
 
 use throughline_transcript::WireFormat;
 
 use crate::request::Request;
 
-/// Output a model may write when the request does not say and the wire demands a figure.
+/// The output limit if the request states none and the wire format requires one.
 pub(super) const USUAL_OUTPUT_TOKENS: u64 = 8_192;
 
 /// Why a request cannot be translated to another wire format.
@@ -13,7 +13,7 @@ pub enum TranslationError {
     /// This direction is not supported.
     #[error("requests in the {from} wire format cannot be translated to {to}")]
     NoWay {
-        /// The wire it is on.
+        /// The wire format of the request.
         from: WireFormat,
         /// The wire format to translate to.
         to: WireFormat,
@@ -23,7 +23,7 @@ pub enum TranslationError {
     NoPlace {
         /// The member that cannot be translated.
         what: String,
-        /// The wire.
+        /// The target wire format.
         to: WireFormat,
     },
 }

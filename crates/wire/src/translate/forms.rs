@@ -1,4 +1,4 @@
-//! The events of each wire for an answer that is still being written.
+//! The events of each wire format for an answer that is still being written.
 
 use throughline_transcript::{WireFormat, compact_json_string};
 
@@ -10,17 +10,17 @@ use crate::json_object::{ObjectWriter, list};
 use crate::sse_writer::{DONE, WireEvent};
 use crate::write::stop_word;
 
-/// An answer as its events are written.
+/// The state of an answer whose events are being written.
 #[derive(Debug)]
 pub(super) struct TranslatedForm {
     back: TranslationBack,
     id: String,
     model: String,
-    /// Segments that were begun.
+    /// Number of segments started.
     segments: usize,
-    /// Calls that were begun.
+    /// Number of calls started.
     calls: usize,
-    /// Events that were written, where they are numbered.
+    /// Number of events written, for formats that number them.
     events: usize,
     /// Items that are complete, for wire formats whose last event repeats them.
     items: Vec<String>,
@@ -48,7 +48,7 @@ impl TranslatedForm {
                 events.push(self.chunk(&delta, None));
             }
             WireFormat::Anthropic => {
-                // The tokens of the prompt are known at the end only, and reported there.
+                // The prompt tokens are known only at the end, and reported there.
                 let usage = ReportedUsage::default().to_json(WireFormat::Anthropic);
                 let message = ObjectWriter::new()
                     .text("id", &self.id)
@@ -213,7 +213,7 @@ impl TranslatedForm {
         WireEvent::unnamed(self.head().raw("choices", &list(&[choice])).maybe("usage", usage).finish())
     }
 
-    /// An event with a name; those of the Responses wire are numbered.
+    /// Adds an event with a name; those of the Responses format are numbered.
     fn push(&mut self, kind: &str, members: &[(&str, &str)], events: &mut Vec<WireEvent>) {
         let mut event = ObjectWriter::new().text("type", kind);
         if self.back.to == WireFormat::Responses {
@@ -253,7 +253,7 @@ impl TranslatedForm {
         compact_json_string(&self.item_id(segment, index))
     }
 
-    /// An item as it begins, or whole.
+    /// Returns an item as it starts, or complete.
     fn item(&self, segment: &Segment, index: &str, is_done: bool) -> String {
         let id = self.item_id(segment, index);
         let status = if is_done { "completed" } else { "in_progress" };
@@ -338,11 +338,11 @@ fn part(segment: &Segment, text: &str) -> String {
     }
 }
 
-/// The names under which a segment grows on the Responses wire.
+/// The names of a segment's events and members in the Responses format.
 struct Names {
     growth: &'static str,
     member: &'static str,
-    /// The index of the part it lies in, and the events that tell of the part.
+    /// The index of the enclosing part, and the events that announce it.
     inner: Option<(&'static str, &'static str)>,
 }
 

@@ -1,8 +1,8 @@
-//! An answer on its way from one wire to another, event by event.
+//! Translates an answer from one wire format to another, event by event.
 //!
-//! What a model says comes in segments: words, reasoning, calls of tools. Some wires mix segments, others finish one
-//! before the next begins. So the first segment is passed on as it arrives, and those after it wait for its end; nothing is
-//! reordered, and words are readable at once.
+//! A model's output consists of segments: text, reasoning, tool calls. Some formats interleave segments, others finish one before the next
+//! starts. So the first segment is passed on as it arrives, and later ones wait for its end; nothing is reordered, and text is readable
+//! immediately.
 
 use std::collections::VecDeque;
 
@@ -25,20 +25,20 @@ pub(super) enum SegmentKind {
     Call {
         /// Its number among all calls.
         number: usize,
-        /// The id its result has to name.
+        /// The id that its result names.
         id: String,
         /// The tool.
         name: String,
     },
 }
 
-/// A piece of an answer that is one thing.
+/// A segment of an answer.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
     pub(super) kind: SegmentKind,
-    /// Its text or arguments, as far as they have come.
+    /// Its text or arguments, as far as received.
     pub(super) text: String,
-    /// How many bytes of it were passed on.
+    /// Number of its bytes that were passed on.
     told: usize,
     is_begun: bool,
     is_over: bool,
@@ -53,7 +53,7 @@ impl Segment {
         matches!(self.kind, SegmentKind::Call { number, .. } if number == wanted)
     }
 
-    /// As a call, if it is one.
+    /// Returns it as a call, if it is one.
     pub(super) fn call(&self) -> Option<ToolCall> {
         match &self.kind {
             SegmentKind::Call { id, name, .. } => {
@@ -75,7 +75,7 @@ pub struct LiveTranslation {
 }
 
 impl LiveTranslation {
-    /// A stream before its first event.
+    /// Creates a translation before the first event.
     #[must_use]
     pub fn new(back: TranslationBack) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl LiveTranslation {
         self.pass_on(events);
     }
 
-    /// The end of the stream, by the answer it came to.
+    /// Ends the stream with the complete answer.
     pub fn finish(mut self, answer: &Answer, events: &mut Vec<WireEvent>) {
         self.begin(answer.id.as_deref(), answer.model.as_deref(), events);
         self.add_untold(answer);
@@ -137,7 +137,7 @@ impl LiveTranslation {
         }
     }
 
-    /// Adds text to a segment, or begins one.
+    /// Adds text to a segment, or starts one.
     fn grow(&mut self, kind: SegmentKind, text: &str) {
         if text.is_empty() {
             return;
@@ -151,7 +151,7 @@ impl LiveTranslation {
         }
     }
 
-    /// Another segment begins. Words before it are over; calls say themselves when they are.
+    /// Starts another segment. Text segments before it end here; calls report their own end.
     fn push(&mut self, kind: SegmentKind) {
         if let Some(last) = self.waiting.back_mut()
             && !matches!(last.kind, SegmentKind::Call { .. })
@@ -161,7 +161,7 @@ impl LiveTranslation {
         self.waiting.push_back(Segment::new(kind));
     }
 
-    /// Adds the parts that no event announced: of an answer in one piece, only its words were passed on so far.
+    /// Adds the parts that no event announced: an answer in one piece has passed on only its text so far.
     fn add_untold(&mut self, answer: &Answer) {
         let (has_words, calls) = (self.has_words, self.calls);
         for part in &answer.parts {

@@ -1,4 +1,4 @@
-//! Streams of one wire as streams of another say the same.
+//! Tests that a translated stream has the same content.
 
 use proptest::prelude::*;
 use throughline_tokens::Usage;
@@ -26,7 +26,7 @@ fn ways() -> Vec<(WireFormat, WireFormat)> {
     pairs.filter(|(client, server)| Request::can_translate(*client, *server)).collect()
 }
 
-/// The answer a caller reads, translated as it streams.
+/// Returns the answer that a caller decodes from the translated stream.
 fn streamed(
     draft: &AnswerDraft,
     client: WireFormat,
@@ -116,7 +116,7 @@ fn words_and_parallel_calls_arrive_whole_on_every_way() {
                 (100, 21, 30),
                 "{client} over {server}"
             );
-            // Words go on as they come: one event for each piece.
+            // Text is passed on as it arrives: one event for each piece.
             let words = "I look into both. Ünïcödé 漢字".chars().count();
             assert!(events.len() >= words / chars, "{client} over {server}: {}", events.len());
         }

@@ -1,4 +1,4 @@
-//! OpenAI Responses onto Chat Completions.
+//! Translates OpenAI Responses to Chat Completions.
 
 use throughline_transcript::{Message, RawJson};
 
@@ -12,7 +12,7 @@ use crate::json_object::{ObjectWriter, list};
 use crate::json_value::{member, text_member};
 use crate::request::{CapMember, Request, Streaming};
 
-/// Members that are dealt with here, or that only concern the other wire.
+/// Members that are handled here, or that concern only the other wire format.
 const KNOWN: [&str; 17] = [
     "model",
     "instructions",
@@ -36,7 +36,7 @@ const KNOWN: [&str; 17] = [
 /// The parameters of a free-text tool, where a wire format requires objects.
 const FREE_TEXT: &str = r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}"#;
 
-/// Fills a request; gives the tools that take free text.
+/// Fills a request; returns the tools that take free text.
 pub(super) fn fill(
     request: &Request,
     cap: CapMember,
@@ -76,7 +76,7 @@ pub(super) fn fill(
     Ok(custom)
 }
 
-/// Messages as they gather: what a model said and the calls it made are one message here.
+/// Collects messages: a model's text and its calls form one message.
 #[derive(Default)]
 struct Turns {
     messages: Vec<String>,
@@ -103,7 +103,7 @@ impl Turns {
                 let shown = pictures_of(member(json, "output"), draft)?;
                 self.messages.extend(user_message(&shown));
             }
-            // Reasoning was for its own provider.
+            // Reasoning is only valid at its own provider.
             "reasoning" => {}
             "item_reference" | "compaction" => {
                 return Err(draft.no_place(format!("an item of type `{kind}`")));
@@ -121,13 +121,13 @@ impl Turns {
         let content = content_of(message.get("content"), draft)?;
         match text_member(message, "role").as_deref() {
             Some("assistant") => {
-                // Words after calls are another message: calls stand last in one.
+                // Text after calls starts another message: calls are last in a message.
                 if !self.calls.is_empty() {
                     self.flush();
                 }
                 self.said.push_str(&content.words());
             }
-            // Few servers know the newer word.
+            // Few servers know the newer role name.
             Some("system" | "developer") => {
                 self.flush();
                 self.messages.push(words_message("system", &content.words()));
@@ -166,7 +166,7 @@ fn content_of(
     Ok(said)
 }
 
-/// What of a tool's answer is not words.
+/// Returns the images in a tool's answer.
 fn pictures_of(
     content: Option<RawJson<'_>>,
     draft: &mut RequestDraft,
@@ -208,7 +208,7 @@ fn add_part(
     Ok(())
 }
 
-/// A tool; one that its provider runs itself is left out.
+/// Translates a tool; one that the provider runs itself is left out.
 fn tool(tool: RawJson<'_>, custom: &mut Vec<String>, draft: &mut RequestDraft) -> Option<String> {
     let name = text_member(tool, "name").unwrap_or_default();
     let description = text_member(tool, "description");
@@ -220,7 +220,7 @@ fn tool(tool: RawJson<'_>, custom: &mut Vec<String>, draft: &mut RequestDraft) -
             Some(chat_messages::tool(&name, description.as_deref(), parameters, strict))
         }
         "custom" => {
-            // The grammar cannot be enforced there; the model is shown it.
+            // The grammar cannot be enforced in this format; it is described to the model.
             let format = member(tool, "format").and_then(|format| text_member(format, "definition"));
             let grammar = format.map(|grammar| format!("The input must follow this grammar:\n{grammar}"));
             let words: Vec<String> = description.into_iter().chain(grammar).collect();

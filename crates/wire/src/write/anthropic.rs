@@ -1,4 +1,4 @@
-//! Writing answers of Anthropic Messages.
+//! Writes answers in the Anthropic Messages format.
 
 use throughline_tokens::Usage;
 use throughline_transcript::{WireFormat, compact_json_string};
@@ -11,11 +11,11 @@ use crate::parts::BROKEN_INPUT;
 use crate::sse_writer::WireEvent;
 use crate::write::shared::{anthropic_usage, pieces, stop_word};
 
-/// A content block: how it begins, and the deltas that complete it.
+/// A content block: its start, and the deltas that complete it.
 struct Block<'a> {
     begun: String,
     whole: String,
-    /// Type of the deltas, the member they fill, and the text they bring.
+    /// The type of the deltas, the member they fill, and their text.
     growth: Option<(&'static str, &'static str, &'a str)>,
     signature: Option<&'a str>,
 }
@@ -58,13 +58,13 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// A block that comes in one piece.
+    /// Returns a block that is sent in one piece.
     fn at_once(json: String) -> Self {
         Self { begun: json.clone(), whole: json, growth: None, signature: None }
     }
 }
 
-/// Arguments as the object this wire wants.
+/// Returns arguments as an object, which this format requires.
 fn input_json(arguments: &str) -> String {
     match arguments.trim() {
         "" => "{}".to_owned(),
@@ -99,7 +99,7 @@ pub(crate) fn stream(draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent>
         let event = members.iter().fold(event, |event, (name, json)| event.raw(name, json));
         events.push(WireEvent::named(kind, event.finish()));
     };
-    // At the beginning only the prompt has been counted, and the first token of the answer.
+    // At the start only the prompt has been counted, and the first token of the answer.
     let at_start = draft.usage.map(|reported| {
         let counted = Usage { output: reported.usage.output.min(1), reasoning: 0, ..reported.usage };
         anthropic_usage(&ReportedUsage { usage: counted, ..reported })

@@ -1,4 +1,4 @@
-//! Writing answers of Chat Completions.
+//! Writes answers in the Chat Completions format.
 
 use throughline_transcript::{WireFormat, compact_json_string};
 
@@ -8,7 +8,7 @@ use crate::json_object::{ObjectWriter, list};
 use crate::sse_writer::{DONE, WireEvent};
 use crate::write::shared::{pieces, stop_word};
 
-/// The pieces of a draft that a chat message has a place for.
+/// The parts of a draft that a chat message can express.
 struct Content<'a> {
     text: Option<String>,
     refusal: Option<String>,
@@ -41,7 +41,7 @@ impl<'a> Content<'a> {
         content
     }
 
-    /// Plain reasoning has one member; sealed reasoning has the form routers use, with its details beside it.
+    /// Returns the member for reasoning: plain reasoning has one; reasoning with a proof has the form of routers, with details.
     fn reasoning_member(&self) -> &'static str {
         if self.seals.is_empty() { "reasoning_content" } else { "reasoning" }
     }
@@ -113,7 +113,7 @@ pub(crate) fn stream(draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent>
     let chunk = |delta: String, finish: Option<&str>| {
         let choice = ObjectWriter::new().number("index", 0).raw("delta", &delta);
         let choice = choice.text_or_null("finish_reason", finish).finish();
-        // A stream that will report usage says in every other chunk that it does not do so there.
+        // A stream that will report usage has `null` for it in every other chunk.
         let chunk = head(draft, "chat.completion.chunk").raw("choices", &list(&[choice]));
         WireEvent::unnamed(chunk.maybe("usage", usage.map(|_| "null")).finish())
     };

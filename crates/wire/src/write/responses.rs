@@ -1,4 +1,4 @@
-//! Writing answers of OpenAI Responses.
+//! Writes answers in the OpenAI Responses format.
 
 use throughline_transcript::WireFormat;
 
@@ -11,7 +11,7 @@ use crate::write::shared::{pieces, stop_word};
 
 /// An output item.
 enum OutputItem<'a> {
-    /// Texts and refusals that follow each other.
+    /// Consecutive texts and refusals.
     Message {
         id: String,
         content: Vec<ItemContent<'a>>,
@@ -36,7 +36,7 @@ enum ItemContent<'a> {
     Refusal(&'a str),
 }
 
-/// Whether something is written as it begins or as it ends.
+/// Whether an object is written as it starts or as it ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Moment {
     Begun,
@@ -260,14 +260,14 @@ pub(crate) fn stream(draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent>
     events.events
 }
 
-/// The names under which a text is streamed.
+/// The names of the events of a text.
 struct Growth {
     kind: &'static str,
     member: &'static str,
     part: Option<(&'static str, &'static str)>,
 }
 
-/// A text as its events: the part begins, grows, is repeated as a whole, and ends.
+/// Writes a text as events: the part starts, grows, is repeated as a whole, and ends.
 fn grow(
     events: &mut Events,
     names: &Growth,

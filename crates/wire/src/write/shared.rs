@@ -1,4 +1,4 @@
-//! Parts shared by the writers of all wire formats: usage, stop reasons, texts in pieces.
+//! Parts shared by the writers of all wire formats: usage, stop reasons, splitting of texts.
 
 use throughline_tokens::Usage;
 use throughline_transcript::WireFormat;
@@ -8,7 +8,7 @@ use crate::draft::ReportedUsage;
 use crate::json_object::ObjectWriter;
 
 impl ReportedUsage {
-    /// This report in the form of a wire.
+    /// Returns this report in a wire format.
     #[must_use]
     pub fn to_json(&self, wire_format: WireFormat) -> String {
         let usage = self.usage;
@@ -37,7 +37,7 @@ impl ReportedUsage {
     }
 }
 
-/// The word of a wire format for a stop reason, or for the nearest one that it has; `None` where it omits the field.
+/// Returns the word of a wire format for a stop reason, or for the most similar one; `None` if it omits the field.
 pub(crate) fn stop_word(wire_format: WireFormat, reason: StopReason) -> Option<&'static str> {
     let [chat, responses, anthropic] = match reason {
         StopReason::EndOfTurn | StopReason::Other => ["stop", "completed", "end_turn"],
@@ -58,7 +58,7 @@ pub(crate) fn stop_word(wire_format: WireFormat, reason: StopReason) -> Option<&
     })
 }
 
-/// A text in pieces of at most `chars` characters; none for no text.
+/// Splits a text into pieces of at most `chars` characters; none for an empty text.
 pub(crate) fn pieces(text: &str, chars: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -69,7 +69,7 @@ pub(crate) fn pieces(text: &str, chars: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The same for Anthropic, which reports the lifetimes of what was written to the cache.
+/// Returns the report for Anthropic, with the lifetimes of cache writes.
 pub(crate) fn anthropic_usage(reported: &ReportedUsage) -> String {
     let Usage { input, output, cache_read, cache_write, reasoning } = reported.usage;
     let long = reported.cache_write_1h.min(cache_write);

@@ -39,7 +39,7 @@ pub(crate) struct CompressArgs {
     #[arg(long, value_name = "N")]
     pub(crate) keep: Option<usize>,
 
-    /// Keep this many of the newest messages and no more, as a conversation that is being held does
+    /// Keep this many of the newest messages and no more, as `chat` does
     #[arg(long, value_name = "N", hide = true, conflicts_with = "keep")]
     pub(crate) keep_exactly: Option<usize>,
 

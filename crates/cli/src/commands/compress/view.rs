@@ -16,20 +16,20 @@ use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{counted, percent, printable, shorten, thousands, wrap};
 
 const INDENT: usize = 2;
-/// Files and requests listed before the rest is only counted.
+/// The most files and requests that are listed; the rest is counted.
 const MAX_LISTED: usize = 12;
 
 const PREVIEWED: &str = "Nothing was changed. Leave out --preview to compact.";
 const PREVIEWED_IN_CHAT: &str = "Nothing was changed. /compress without --preview does it.";
 
-/// Whether the summary itself is part of the report.
+/// Whether the report includes the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SummarySection {
     Show,
     Hide,
 }
 
-/// The report of an attempt, outcome first.
+/// Formats the report of an attempt, the outcome first.
 pub(crate) fn report(
     compaction: &Compaction<'_>,
     out: Option<&Path>,
@@ -64,7 +64,7 @@ pub(crate) fn report(
     page.text
 }
 
-/// The plan alone: which messages would stay, which would be summarised, which facts are at stake.
+/// Formats the plan alone: the messages that would stay, those that would be summarised, and the facts at stake.
 pub(crate) fn plan(compaction: &Compaction<'_>, width: usize, in_chat: bool) -> String {
     let mut page = ReportPage { text: String::new(), width };
     let report = &compaction.attempt.report;
@@ -112,7 +112,7 @@ impl ReportPage {
         let _ = writeln!(self.text, "\n{}", words.bold());
     }
 
-    /// A line under the last heading; it may wrap.
+    /// Writes a line below the last heading, wrapped if necessary.
     fn line(&mut self, words: &str) {
         for line in wrap(words, self.width - INDENT, 0).lines() {
             let _ = writeln!(self.text, "{:INDENT$}{line}", "");
@@ -164,7 +164,7 @@ impl ReportPage {
         self.line(&situation.words());
     }
 
-    /// Head, middle and tail as a strip and as a table.
+    /// Shows head, middle and tail as a strip and as a table.
     fn map(&mut self, plan: &PlanReport, report: &Report, completed: bool) {
         self.heading("Map (messages are numbered from 0)");
         let fixed = report.fixed_tokens;
@@ -293,7 +293,7 @@ impl ReportPage {
         ));
     }
 
-    /// The facts of the compacted messages that must not get lost.
+    /// Lists the facts in the compacted messages that must not be lost.
     fn at_stake(&mut self, compaction: &Compaction<'_>) {
         let Some(plan) = &compaction.attempt.plan else { return };
         self.heading("At stake in the middle");
@@ -343,7 +343,7 @@ impl ReportPage {
     }
 }
 
-/// Stretches to scale, one letter a cell, `cells` for the whole; whatever is there has at least one.
+/// Draws stretches to scale, one letter per cell and `cells` cells for the whole. Each stretch has at least one cell.
 fn strip(parts: &[(u64, char)], scale: u64, cells: usize) -> String {
     let mut runs: Vec<(usize, char)> = parts
         .iter()
@@ -352,7 +352,7 @@ fn strip(parts: &[(u64, char)], scale: u64, cells: usize) -> String {
             (((*tokens as f64 / scale as f64 * cells as f64).round() as usize).max(1), *mark)
         })
         .collect();
-    // What small parts were given goes off the largest.
+    // The extra cells of small parts are taken from the largest.
     let excess = runs.iter().map(|(run, _)| run).sum::<usize>().saturating_sub(cells);
     if let Some((largest, _)) = runs.iter_mut().max_by_key(|(run, _)| *run) {
         *largest = largest.saturating_sub(excess).max(1);
@@ -393,7 +393,7 @@ fn timings(timings: &Timings) -> String {
     format!("{} in all: {}", duration(total), each.join(", "))
 }
 
-/// A number and its unit stay on one line.
+/// The number and its unit are joined by a no-break space.
 fn duration(microseconds: u64) -> String {
     match microseconds {
         0..1_000 => format!("{microseconds}\u{a0}µs"),

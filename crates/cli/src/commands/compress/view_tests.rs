@@ -1,4 +1,4 @@
-//! Tests of the small pieces of the report.
+//! Parts of the report.
 
 use super::*;
 

@@ -9,19 +9,19 @@ use throughline_store::{Depth, Diagnosis, RecordProblem, Remedy, RepairReport, S
 use crate::error::path_words;
 use crate::ui::text::{bytes_words, counted, on_one_line, shorten, thousands, wrap};
 
-/// Columns of the word that says how bad a finding is.
+/// The width of the severity labels, in columns.
 const LABEL_COLUMNS: usize = 9;
-/// Things named of a finding.
+/// The most objects that are named for a finding.
 const MAX_NAMED: usize = 5;
 
-/// The result of looking the record over.
+/// Formats the result of a check.
 pub(crate) fn diagnosis(diagnosis: &Diagnosis, path: &Path, depth: Depth, width: usize) -> String {
     let mut out = String::new();
     if let [RecordProblem::NoRecord { .. }] = diagnosis.findings.as_slice() {
         let _ = writeln!(out, "There is no record yet: {}", path_words(path));
         return out;
     }
-    // One of another version was recognised and not looked into: there is nothing to say about how it is.
+    // A record of another version was recognised but not checked, so nothing is said about its state.
     if let [RecordProblem::OldSchema { .. } | RecordProblem::FutureSchema { .. }] =
         diagnosis.findings.as_slice()
     {
@@ -55,7 +55,7 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis, path: &Path, depth: Depth, width:
     out
 }
 
-/// What mending did.
+/// Formats the result of a repair.
 pub(crate) fn mended(report: &RepairReport, path: &Path, width: usize) -> String {
     let mut out = String::new();
     let words = |findings: &[RecordProblem]| findings.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -143,7 +143,7 @@ fn findings(out: &mut String, findings: &[RecordProblem], width: usize) {
     }
 }
 
-/// A label and its text; further lines stand under the first.
+/// Writes a label and its text, with further lines aligned below the first.
 fn labelled(out: &mut String, styled: &str, label: &str, text: &str, width: usize) {
     for (index, line) in wrap(text, width.saturating_sub(LABEL_COLUMNS), 0).lines().enumerate() {
         if index == 0 && !label.is_empty() {
@@ -155,7 +155,7 @@ fn labelled(out: &mut String, styled: &str, label: &str, text: &str, width: usiz
     }
 }
 
-/// What a finding is about, by name.
+/// The names of the objects that a finding concerns.
 fn names(finding: &RecordProblem) -> Vec<String> {
     match finding {
         RecordProblem::Damage { problems } => problems.clone(),

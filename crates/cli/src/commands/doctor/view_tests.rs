@@ -1,4 +1,4 @@
-//! Tests of what is shown about the health of the record.
+//! The output of `doctor`.
 
 use throughline_store::{ArtifactId, LostArtifact, SalvageReport, SalvagedTable};
 

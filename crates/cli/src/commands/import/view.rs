@@ -13,7 +13,7 @@ use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{columns, counted, shorten, thousands};
 
 const INDENT: usize = 2;
-/// Says how far an import is, in a line that changes.
+/// Shows the progress of an import in a line that is redrawn.
 pub(crate) struct ImportProgress<'a> {
     line: ProgressLine<'a>,
     width: usize,
@@ -48,16 +48,16 @@ impl<'a> ImportProgress<'a> {
         }
     }
 
-    /// Leaves the line empty.
+    /// Clears the line.
     pub(crate) fn end(&mut self) {
         self.line.end();
     }
 }
 
-/// How far it is, and the end of the path that is being read.
+/// Formats the progress, with the end of the path that is being read.
 fn progress_line(number: usize, of: usize, path: &str, inside: &str, width: usize) -> String {
     let lead = format!("{} of {}{inside}  ", thousands(number as u64), thousands(of as u64));
-    // A full line would make the terminal go to the next.
+    // A line of the full width would wrap.
     let room = width.saturating_sub(columns(&lead) + 1);
     let count = path.chars().count();
     let path = if columns(path) <= room {
@@ -69,7 +69,7 @@ fn progress_line(number: usize, of: usize, path: &str, inside: &str, width: usiz
     shorten(&format!("{lead}{path}"), width.saturating_sub(1))
 }
 
-/// Files and what became of them, of one program.
+/// The totals of one program.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct ProgramSums {
     files: u64,
@@ -79,7 +79,7 @@ pub(crate) struct ProgramSums {
     counts: ImportCounts,
 }
 
-/// Sums by program; files of no known program count as such.
+/// Sums by program; files of unknown programs are summed under their own name.
 pub(crate) fn by_program(report: &ImportReport) -> BTreeMap<String, ProgramSums> {
     let mut sums: BTreeMap<String, ProgramSums> = BTreeMap::new();
     for file in &report.files {
@@ -94,7 +94,7 @@ pub(crate) fn by_program(report: &ImportReport) -> BTreeMap<String, ProgramSums>
     sums
 }
 
-/// The sums for people.
+/// Formats the totals.
 pub(crate) fn render(report: &ImportReport, width: usize) -> String {
     let totals = report.totals();
     let mut out = String::new();

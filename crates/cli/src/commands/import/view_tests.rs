@@ -1,4 +1,4 @@
-//! Tests of what is shown about an import.
+//! The output of `import`.
 
 use throughline_store::FileReport;
 

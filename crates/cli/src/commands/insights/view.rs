@@ -15,16 +15,16 @@ use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{counted, on_one_line, percent, shorten, thousands, wrap};
 
 const INDENT: usize = 2;
-/// Rows of the plot over time; more days are put together.
+/// The most rows of the plot over time; a row of a longer period stands for several days.
 const MAX_ROWS: i32 = 31;
-/// A name takes at most this much of a table.
+/// The widest column of names.
 const MAX_NAME_COLUMNS: usize = 30;
-/// Cells of a bar at most.
+/// The most cells of a bar.
 const MAX_BAR_CELLS: usize = 40;
-/// Cells of a bar at most in the plot over time, whose names are short.
+/// The most cells of a bar in the plot over time, whose labels are short.
 const MAX_PLOT_CELLS: usize = 60;
 
-/// The whole page.
+/// Formats the page.
 pub(crate) fn render(insights: &Insights, width: usize) -> String {
     let mut out = String::new();
     let days = (insights.last_day - insights.first_day).get_days() + 1;
@@ -54,7 +54,7 @@ pub(crate) fn render(insights: &Insights, width: usize) -> String {
     for (name, totals) in
         [("model", &insights.by_model), ("project", &insights.by_project), ("task", &insights.by_task)]
     {
-        // One task only would say the same again; names of models and projects are always worth knowing.
+        // A single task has the same figures as the total; names of models and projects are always shown.
         if totals.len() > usize::from(name == "task") {
             heading(&mut out, &format!("By {name} (bars: {})", measure.name()));
             out.push_str(&groups(name, totals, measure, insights.top, width));
@@ -71,7 +71,7 @@ pub(crate) fn render(insights: &Insights, width: usize) -> String {
     out
 }
 
-/// What bars show: money if any is known, else tokens.
+/// The value that bars show: the cost if any is known, otherwise tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BarValue {
     Cost,
@@ -134,14 +134,14 @@ struct Period {
     total: UsageTotal,
 }
 
-/// The first day with a call. The plot begins there: years before it would only make its rows coarser.
+/// The first day with a call, where the plot begins: earlier days would only make its rows coarser.
 fn first_day(insights: &Insights) -> Date {
     let days = insights.by_day.iter().filter(|day| day.calls > 0);
     let first = days.filter_map(|day| day.group.parse::<Date>().ok()).min();
     first.unwrap_or(insights.first_day).max(insights.first_day)
 }
 
-/// Days in a row of the plot: one, a week, or as many as it takes.
+/// The number of days in a row of the plot: one, seven, or as many as necessary.
 fn period_days(insights: &Insights) -> i32 {
     let days = (insights.last_day - first_day(insights)).get_days() + 1;
     match days {
@@ -151,7 +151,7 @@ fn period_days(insights: &Insights) -> i32 {
     }
 }
 
-/// The time in rows, from the first one that has any call.
+/// The rows of the plot, from the first one with a call.
 fn periods(insights: &Insights) -> Vec<Period> {
     let length = period_days(insights);
     let mut periods: Vec<Period> = Vec::new();
@@ -190,7 +190,7 @@ fn over_time(periods: &[Period], measure: BarValue, width: usize) -> String {
         ("cost", Side::Right),
     ]);
     let mut values = Vec::new();
-    // The line above shows where nothing was; a row that says so again says nothing.
+    // The line above shows the periods without calls; they need no row.
     for Period { first_day, total } in periods.iter().filter(|period| period.total.calls > 0) {
         table.row([
             first_day.to_string(),
@@ -245,7 +245,7 @@ fn tools(tools: &[ToolCount], top: usize, width: usize) -> String {
     table.render(width, INDENT) + &more(tools.len(), top)
 }
 
-/// A project is a path: its end says more than its beginning.
+/// The end of a project's path says more than its beginning.
 fn name_of(group: &str, width: usize) -> String {
     let name = group_name(group);
     let room = MAX_NAME_COLUMNS.min(width / 3);

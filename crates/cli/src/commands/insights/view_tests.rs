@@ -1,4 +1,4 @@
-//! Tests of the page over time.
+//! The output of `insights`.
 
 use throughline_store::ToolCount;
 

@@ -13,13 +13,13 @@ use crate::ui::gauge::{Gauge, gauge_lines};
 use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{bytes_words, counted, on_one_line, percent, printable, shorten, thousands, wrap};
 
-/// Broken rules listed before the rest is only counted.
+/// The most broken rules that are listed; the rest is counted.
 const MAX_VIOLATIONS_SHOWN: usize = 20;
-/// A tool's name takes at most this much of a table.
+/// The widest column of tool names.
 const MAX_TOOL_COLUMNS: usize = 24;
 const INDENT: usize = 2;
 
-/// The whole page.
+/// Formats the page.
 pub(crate) fn render(inspection: &Inspection<'_>, width: usize) -> String {
     let Inspection { input, situation, breakdown, violations, .. } = inspection;
     let mut out = String::new();

@@ -1,7 +1,7 @@
-//! The Model Context Protocol over a pair of streams, as far as a server of tools needs it: JSON-RPC, a line a message.
+//! The server side of the Model Context Protocol over a pair of streams, for tools only: JSON-RPC, one message per line.
 //!
-//! Calls run side by side, so a slow one holds nothing up, and a client may cancel them. Not for: resources, prompts, or
-//! anything a server asks of its client. The SDK is not used because it brings 17 crates for these four methods.
+//! Calls run concurrently, so a slow call does not block others, and a client may cancel them. Not for: resources, prompts, or requests
+//! to the client. The SDK is not used because it brings 17 crates for these four methods.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -16,16 +16,16 @@ use tokio::io::{
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Versions of the protocol in which these methods are the same, oldest first. A client that wants another is offered the newest.
+/// Protocol versions in which these methods are the same, oldest first. Clients with another version are offered the newest.
 const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-/// Bytes of a line that is read. Arguments of our tools are short; a client that sends more is broken.
+/// The longest accepted line. Arguments of these tools are short; a client that sends more is broken.
 const LINE_BYTES: u64 = 16 * 1024 * 1024;
-/// Calls that run at the same time. While there are as many, no further line is read.
+/// The most concurrent calls. At this number, no further line is read.
 const CALLS_AT_ONCE: usize = 32;
-/// Answers that may wait to be written.
+/// The capacity of the queue of answers.
 const ANSWERS_WAITING: usize = 64;
 
-/// Codes of errors, as JSON-RPC defines them.
+/// Error codes of JSON-RPC.
 mod code {
     pub(super) const NOT_JSON: i64 = -32_700;
     pub(super) const NOT_A_REQUEST: i64 = -32_600;
@@ -33,28 +33,28 @@ mod code {
     pub(super) const BAD_PARAMETERS: i64 = -32_602;
 }
 
-/// The tools that are served.
+/// A set of tools to serve.
 pub(super) trait Tools: Send + Sync + 'static {
-    /// How a model should use them.
+    /// Advice to the model on their use.
     const INSTRUCTIONS: &'static str;
 
-    /// All of them.
+    /// The definitions of the tools.
     fn schemas(&self) -> Vec<ToolSchema>;
 
-    /// Calls one.
+    /// Calls a tool.
     fn call(&self, name: &str, arguments: Map<String, Value>) -> impl Future<Output = ToolOutcome> + Send;
 }
 
-/// How a call of a tool ended.
+/// The outcome of a tool call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ToolOutcome {
     Answered(String),
-    /// The tool refused or failed; the model reads why.
+    /// The tool refused or failed; the model reads the reason.
     Refused(String),
     Unknown,
 }
 
-/// Answers a client until it closes its end.
+/// Answers a client until it closes its stream.
 pub(super) async fn serve(
     tools: Arc<impl Tools>,
     from: impl AsyncRead + Unpin,
@@ -88,7 +88,7 @@ pub(super) async fn serve(
     writing.await.map_err(io::Error::other)?
 }
 
-/// Calls that have begun, by the id of their request.
+/// Calls in progress, by the id of their request.
 #[derive(Default)]
 struct Running {
     tasks: JoinSet<()>,
@@ -109,7 +109,7 @@ impl Running {
         let (tools, answers) = (Arc::clone(tools), answers.clone());
         let call = self.tasks.spawn(async move {
             if let Some(answer) = answer(message, tools.as_ref()).await {
-                // A client that is gone needs no answer.
+                // A client that disconnected needs no answer.
                 let _ = answers.send(answer).await;
             }
         });
@@ -121,7 +121,7 @@ impl Running {
     }
 }
 
-/// The answer to a message, or to several in an array; `None` for notifications and answers.
+/// The answer to a message, or to an array of them; `None` for notifications and responses.
 async fn answer(message: Value, tools: &impl Tools) -> Option<Value> {
     let Value::Array(batch) = message else { return answer_one(message, tools).await };
     if batch.is_empty() {

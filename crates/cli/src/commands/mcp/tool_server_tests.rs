@@ -1,4 +1,4 @@
-//! The protocol without a process: what is written to a server of two tools, and what it answers.
+//! The protocol without a process: messages to a server of two tools, and its answers.
 
 use tokio::io::DuplexStream;
 
@@ -19,7 +19,7 @@ impl Tools for Echo {
     async fn call(&self, name: &str, arguments: Map<String, Value>) -> ToolOutcome {
         match name {
             "echo" => ToolOutcome::Answered(Value::Object(arguments).to_string()),
-            // Never answers by itself.
+            // Never returns.
             "wait" => {
                 let _ = self.waits.acquire().await;
                 ToolOutcome::Refused("waited".to_owned())
@@ -36,7 +36,7 @@ fn started() -> (DuplexStream, tokio::task::JoinHandle<io::Result<()>>, Arc<Echo
     (ours, tokio::spawn(serve(Arc::clone(&tools), from, to)), tools)
 }
 
-/// Writes lines, closes the end, and reads every answer.
+/// Writes lines, closes the stream, and reads every answer.
 async fn answers(lines: &[&str]) -> Vec<Value> {
     let (mut ours, serving, _) = started();
     for line in lines {
@@ -127,7 +127,7 @@ async fn slow_call_holds_nothing_up_and_can_be_cancelled() {
     }
     ours.shutdown().await.unwrap();
     let mut text = String::new();
-    // The end comes only if the call that never answers is gone.
+    // The server ends only after it has cancelled the call that never returns.
     ours.read_to_string(&mut text).await.unwrap();
     serving.await.unwrap().unwrap();
     let mut ids: Vec<Value> =

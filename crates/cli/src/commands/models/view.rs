@@ -10,10 +10,10 @@ use crate::ui::figures::{dollars, rounded};
 use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{on_one_line, thousands, wrap};
 
-/// Columns of the words before each value.
+/// The width of the labels, in columns.
 const LABEL_COLUMNS: usize = 16;
 
-/// Everything about one model.
+/// Formats the details of one model.
 pub(crate) fn one(page: &ModelDetails, width: usize) -> String {
     let model = &page.model;
     let facts = &model.known.facts;
@@ -33,7 +33,7 @@ pub(crate) fn one(page: &ModelDetails, width: usize) -> String {
     }
     lines.add("window", &format!("{} tokens, {}", thousands(model.window.tokens), model.window.source));
     let mut is_first = true;
-    // The default is what is taken when nobody knows; it is no opinion about a model that somebody knows.
+    // The default is used only if no source knows the model; it is not a differing statement about it.
     let others = model.window.candidates.iter();
     let others =
         others.filter(|other| ![&model.window.source, &WindowSource::Default].contains(&&other.source));
@@ -82,7 +82,7 @@ pub(crate) fn one(page: &ModelDetails, width: usize) -> String {
     lines.out
 }
 
-/// A table of models.
+/// Formats a table of models.
 pub(crate) fn list(title: &str, rows: &[ListedRow], width: usize) -> String {
     if rows.is_empty() {
         return format!("{title}: none\n");
@@ -115,7 +115,7 @@ pub(crate) fn list(title: &str, rows: &[ListedRow], width: usize) -> String {
     format!("{}\n\n{}\n{}", title.bold(), table.render(width, 0), wrap(&footing, width, 0))
 }
 
-/// Prices of a million tokens.
+/// Formats the prices per million tokens.
 fn price_words(rates: &MillionTokenPrices) -> String {
     if rates.basis == PriceBasis::Included {
         return "paid for by a subscription".to_owned();
@@ -145,7 +145,7 @@ fn price_words(rates: &MillionTokenPrices) -> String {
     words
 }
 
-/// Lines of a label and a value.
+/// Lines with a label and a value.
 struct Lines {
     out: String,
     width: usize,

@@ -14,7 +14,7 @@ use crate::error::{CliError, Exit, io_words, path_words};
 use crate::ui::output::print_json;
 use crate::ui::text::on_one_line;
 
-/// Lines of an engine's stderr that are shown when it fails.
+/// The number of last stderr lines that are shown if the engine fails.
 const SHOWN_LOG_LINES: usize = 10;
 
 #[derive(Debug, Args)]
@@ -39,13 +39,13 @@ pub(crate) struct CheckArgs {
     json: bool,
 }
 
-/// What is checked.
+/// The engine to check.
 struct Subject {
     name: String,
     launch: Launch,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &CheckArgs, app: &App) -> Result<(), CliError> {
     let subject = subject(args, app)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -84,7 +84,7 @@ fn subject(args: &CheckArgs, app: &App) -> Result<Subject, CliError> {
     let (name, launch, place) = match (&args.directory, args.command.split_first()) {
         (Some(directory), _) => {
             let path = here.join(directory);
-            // `.` and `..` have no name of their own.
+            // `.` and `..` contain no directory name.
             let path = path.canonicalize().map_err(|error| unreadable(directory, io_words(&error)))?;
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let found = EngineDirectory { name, path };

@@ -13,10 +13,10 @@ use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{counted, percent, shorten, thousands, wrap};
 
 const INDENT: usize = 2;
-/// A conversation's name takes at most this much of a table.
+/// The widest column of names.
 const MAX_NAME_COLUMNS: usize = 34;
 
-/// The whole page: one conversation in full, or a line each and the sum of all.
+/// Formats the page: one conversation in detail, or one line for each and the sum.
 pub(crate) fn render(page: &ReplayPage, width: usize) -> String {
     let mut out = String::new();
     if let [one] = page.conversations.as_slice() {
@@ -37,7 +37,7 @@ pub(crate) fn render(page: &ReplayPage, width: usize) -> String {
     out
 }
 
-/// On which terms a conversation was replayed.
+/// Describes the terms of a replay.
 fn terms(one: &ReplayedSession) -> String {
     let model = if one.model.is_empty() { "no model is selected" } else { &one.model };
     let ttl = |ttl: CacheTtl| ttl.name();
@@ -74,7 +74,7 @@ fn list(page: &ReplayPage) -> TextTable {
     table
 }
 
-/// Without the folders, which are mostly the same.
+/// The file name without its folders, which are mostly the same.
 fn name_words(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap_or(name);
     shorten(name, MAX_NAME_COLUMNS)
@@ -84,18 +84,18 @@ fn both(without: String, with: String) -> String {
     if without == with { without } else { format!("{without} → {with}") }
 }
 
-/// Whether a row says how much of a figure is left.
+/// Whether a row shows the share that is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ShareColumn {
     Shown,
-    /// Of few things a share says nothing.
+    /// A share is not useful for small counts.
     None,
 }
 
-/// A figure of a bill, its name, and whether it says how much is left.
+/// A row of a bill: its label, its value, and whether it shows a share.
 type BillRow = (&'static str, fn(&Bill) -> u64, ShareColumn);
 
-/// Figures side by side.
+/// Compares two bills in columns.
 fn comparison(without: &Bill, with: &Bill) -> TextTable {
     let mut table = TextTable::new(&[
         ("", Side::Left),
@@ -137,13 +137,13 @@ fn money(bill: &Bill) -> String {
     cost_words(bill.micro_usd, bill.calls, bill.unpriced_calls)
 }
 
-/// The bill with Throughline as a share of the bill without.
+/// The cost with Throughline as a share of the cost without.
 fn share(with: &Bill, without: &Bill) -> String {
     let is_known = with.unpriced_calls == 0 && without.unpriced_calls == 0 && without.micro_usd > 0;
     if is_known { percent(with.micro_usd, without.micro_usd) } else { "?".to_owned() }
 }
 
-/// What the figures are worth.
+/// Remarks on the reliability of the figures.
 fn remarks(page: &ReplayPage) -> Vec<String> {
     let mut remarks = vec![format!(
         "By list prices as of {}, estimated tokens and the published rules of prompt caches.",

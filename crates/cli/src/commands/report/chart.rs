@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use throughline_store::{CallContext, SentTokens, ViewChange};
 
-/// Size of the drawing in its own units; it is scaled to the page.
+/// The size of the drawing in SVG units; it is scaled to the page.
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 240.0;
-/// More points than this cannot be distinguished; calls between them are left out of the drawing.
+/// The most points; more cannot be distinguished, so calls between them are left out.
 const MOST_POINTS: usize = 480;
 
-/// The layers from the bottom up: the class and the name of each.
+/// The layers from bottom to top: the class and the label of each.
 pub(super) const LAYERS: [(&str, &str); 6] = [
     ("system", "system prompt"),
     ("tools", "tools"),
@@ -24,7 +24,7 @@ fn parts(sent: &SentTokens) -> [u64; 6] {
     [sent.system, sent.tools, sent.summary, sent.user, sent.assistant, sent.tool]
 }
 
-/// The drawing; empty if no call recorded its sizes.
+/// Draws the chart; `None` if no call recorded its sizes.
 pub(super) fn context_chart(calls: &[CallContext], changes: &[ViewChange]) -> Option<String> {
     let sent: Vec<(i64, [u64; 6])> =
         calls.iter().filter_map(|call| Some((call.at_ms, parts(call.sent.as_ref()?)))).collect();

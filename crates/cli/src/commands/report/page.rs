@@ -12,12 +12,12 @@ use super::chart::{LAYERS, context_chart};
 use crate::ui::figures::{cost_words, dollars};
 use crate::ui::text::{counted, thousands};
 
-/// Longer output of tools is collapsed.
+/// The length of tool output, in characters, from which it is collapsed.
 const LONG_OUTPUT_CHARS: usize = 600;
 
 const STYLE: &str = include_str!("report.css");
 
-/// The whole file.
+/// Renders the HTML file.
 pub(super) fn render(report: &Report<'_>) -> String {
     let title = report.text(report.name.as_deref().unwrap_or("Conversation"));
     let mut out = format!(
@@ -50,7 +50,7 @@ pub(super) fn render(report: &Report<'_>) -> String {
 }
 
 impl Report<'_> {
-    /// A recorded text as it may stand in the file.
+    /// Prepares a recorded text for the file: masks secrets if asked to, and escapes it.
     fn text(&self, text: &str) -> String {
         let masked = match &self.redactor {
             Some(redactor) => redactor.redact(text),
@@ -60,8 +60,7 @@ impl Report<'_> {
     }
 }
 
-/// Text without the characters that mean something in HTML, and without those that nobody sees: terminal codes and marks that
-/// reverse the direction of what follows.
+/// Escapes the special characters of HTML and removes invisible characters: terminal codes, and marks that reverse the text direction.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     for c in text.chars() {
@@ -275,7 +274,7 @@ fn collapsed(out: &mut String, words: &str, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    //! What recorded text can do to the file: nothing.
+    //! Recorded text can have no effect in the file.
 
     use super::*;
 

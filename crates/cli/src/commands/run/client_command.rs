@@ -12,14 +12,14 @@ use crate::gateways;
 use crate::settings::load;
 use crate::setup::{EditRefusal, FileFormat, SettingEdit, WrittenSetting, apply, undo};
 
-/// A client and everything it is started with.
+/// A client with its arguments and environment.
 pub(super) struct ClientCommand {
     client: Option<&'static ClientProgram>,
     program: PathBuf,
     arguments: Vec<OsString>,
 }
 
-/// Where requests went before, and what said so.
+/// The address that the client used so far, and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct EarlierUpstream {
     pub(super) url: String,
@@ -28,16 +28,16 @@ pub(super) struct EarlierUpstream {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UpstreamOrigin {
-    /// A variable: only those that name this address are replaced, so that requests to other servers stay with them.
+    /// A variable. Only variables with this address are replaced, so that requests to other servers are unaffected.
     Variable,
-    /// The client's own settings: its first variable takes their place.
+    /// The client's own settings, which its first variable overrides.
     Settings,
-    /// Its login.
+    /// The client's login.
     Login,
 }
 
 impl ClientCommand {
-    /// The client or program that the words name.
+    /// Finds the client or program that the arguments name.
     pub(super) fn find(words: &[OsString], app: &App) -> Result<Self, CliError> {
         let Some((name, arguments)) = words.split_first() else {
             return Err(CliError::new(Exit::Usage, "no client is named"));
@@ -67,7 +67,7 @@ impl ClientCommand {
                         Exit::Usage,
                         format!("{} cannot be started by `run`", client.title),
                     )
-                    .because("it is no program of its own")
+                    .because("it is not a separate program")
                     .hint(format!(
                         "`throughline serve --show {}` says how to point it at a gateway",
                         client.name
@@ -86,7 +86,7 @@ impl ClientCommand {
         }
     }
 
-    /// What people call it.
+    /// The name that people know.
     pub(super) fn title(&self) -> String {
         match self.client {
             Some(client) => client.title.to_owned(),
@@ -94,12 +94,12 @@ impl ClientCommand {
         }
     }
 
-    /// A name for this run. The gateway reads the client from it: the user agent is often that of an SDK.
+    /// The name of this run. The gateway reads the client from it, because the user agent is often that of an SDK.
     pub(super) fn run_name(&self, random: u64) -> String {
         format!("{}-{random:016x}", self.client.map_or("run", |client| client.name))
     }
 
-    /// Its entry in the table and where its program is.
+    /// The entry in the table of clients and the path of the program; `None` for other programs.
     pub(super) fn known(&self) -> Option<(&'static ClientProgram, &Path)> {
         Some((self.client?, &self.program))
     }
@@ -112,14 +112,14 @@ impl ClientCommand {
         self.launch().map_or(ANY_PROGRAM, |launch| launch.variables)
     }
 
-    /// Where the client would send its requests without the gateway, if the environment, its settings or its login say so.
+    /// The address that the client would use without the gateway, if the environment, its settings or its login name one.
     pub(super) fn upstream(&self, app: &App) -> Result<Option<EarlierUpstream>, CliError> {
         let own = own_addresses(app);
         let is_own = |address: &str| own.iter().any(|url| address.starts_with(url.as_str()));
         for (name, value) in self.variables() {
             let set = app.variable(name).filter(|set| !set.trim().is_empty() && !is_own(set));
             let Some(set) = set.filter(|_| !value.starts_with("{file}")) else { continue };
-            // Anything but an address would be lost.
+            // A value other than an address would be lost.
             if !value.starts_with("{url}") {
                 return Err(CliError::new(Exit::BadConfig, format!("{name} is set already"))
                     .because("the address of the gateway has to be put there")
@@ -140,7 +140,7 @@ impl ClientCommand {
         Ok(login.map(|url| EarlierUpstream { url, origin: UpstreamOrigin::Login }))
     }
 
-    /// An address of somebody else in the client's own settings.
+    /// Finds an address in the client's own settings that is not a gateway of this home directory.
     fn address_in_settings(&self, app: &App, is_own: impl Fn(&str) -> bool) -> Option<(PathBuf, String)> {
         let client = self.client?;
         let copied = match client.launch.as_ref()?.file {
@@ -167,7 +167,7 @@ impl ClientCommand {
         None
     }
 
-    /// Asks whether an address that is set already is the one to send requests to; where nobody can be asked, says so.
+    /// Asks whether the configured address shall be the upstream; returns an error if the user cannot be asked.
     fn agree(&self, app: &App, variable: &str, upstream: &str) -> Result<(), CliError> {
         if !app.can_ask {
             app.note(&format!("{variable} is set: the gateway sends requests to {upstream}"));
@@ -182,14 +182,14 @@ impl ClientCommand {
         }
     }
 
-    /// The process, started as it is.
+    /// The process without a gateway.
     pub(super) fn to_process(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
         command
     }
 
-    /// The process, pointed at a gateway, and the file that it needs for that.
+    /// The process behind a gateway, and the settings file it needs, if any.
     pub(super) fn behind_gateway(
         &self,
         app: &App,
@@ -251,19 +251,19 @@ impl ClientCommand {
         Ok((command, copy))
     }
 
-    /// Whether its settings name an address, of whatever gateway.
+    /// Whether its settings name an address of any gateway.
     fn is_set_up(&self, app: &App) -> bool {
         self.address_in_settings(app, |_| false).is_some()
     }
 }
 
-/// Variables that keep a proxy from the way to the gateway; none where no proxy is set.
+/// Variables that exclude the gateway from a configured proxy; empty without a proxy.
 fn past_proxies(app: &App) -> Vec<(&'static str, String)> {
     let proxies = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
     if proxies.iter().all(|name| app.variable(name).is_none()) {
         return Vec::new();
     }
-    // Programs read one of the two.
+    // Programs read one of the two names.
     let there = ["NO_PROXY", "no_proxy"].iter().find_map(|name| app.variable(name)).unwrap_or_default();
     let mut hosts: Vec<&str> = there.split(',').map(str::trim).filter(|host| !host.is_empty()).collect();
     if hosts.contains(&"*") {
@@ -273,19 +273,19 @@ fn past_proxies(app: &App) -> Vec<(&'static str, String)> {
     ["NO_PROXY", "no_proxy"].into_iter().map(|name| (name, hosts.join(","))).collect()
 }
 
-/// Addresses of gateways of this home directory.
+/// The addresses of this home directory's gateways.
 fn own_addresses(app: &App) -> Vec<String> {
     let running = gateways::running(app).into_iter().map(|gateway| gateway.url);
     let settings = load(app, &[]).ok();
     running.chain(settings.map(|loaded| format!("http://{}", loaded.settings.gateway.bind.trim()))).collect()
 }
 
-/// An address without what the client appends itself.
+/// An address without the path that the client appends.
 fn bare(address: &str) -> String {
     address.trim().trim_end_matches('/').trim_end_matches("/v1").to_owned()
 }
 
-/// A client's settings with the address of the gateway in them, for one run.
+/// A copy of a client's settings with the address of the gateway, for one run.
 pub(super) struct CopiedSettings {
     path: PathBuf,
     original: PathBuf,
@@ -296,8 +296,8 @@ pub(super) struct CopiedSettings {
 }
 
 impl CopiedSettings {
-    /// Copies the client's settings; `None` where there is nothing to change in them. Only addresses are changed that are
-    /// those of the upstream, or, without one, providers without an address.
+    /// Copies the client's settings with changed addresses; `None` if nothing has to change. With an upstream, changes addresses equal to
+    /// it; without one, adds the address to providers that have none.
     fn make(
         app: &App,
         client: Option<&ClientProgram>,
@@ -337,7 +337,7 @@ impl CopiedSettings {
         Ok(Some(Self { path, original, format: file.format, before, written, after }))
     }
 
-    /// Brings what the client wrote into the copy back into its own file, and removes the copy.
+    /// Writes the client's changes to the copy back to the original file, and removes the copy.
     pub(super) fn finish(self, app: &App) {
         let now = std::fs::read_to_string(&self.path).unwrap_or_default();
         if !now.is_empty() && now != self.after {

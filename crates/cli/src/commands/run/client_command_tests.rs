@@ -1,4 +1,4 @@
-//! What is started for a client, and where its requests go.
+//! The command of a client, and where its requests are sent.
 
 use super::*;
 
@@ -131,7 +131,7 @@ fn only_variables_that_name_the_upstream_are_replaced() {
     let aider = ClientCommand::find(&words(&["aider"]), &app).unwrap();
     let earlier = aider.upstream(&app).unwrap();
     let (process, _) = aider.behind_gateway(&app, "http://g", "r1", earlier.as_ref()).unwrap();
-    // What goes to Anthropic must not end up at the local server.
+    // Requests for Anthropic must not be sent to the local server.
     assert_eq!(variables(&process), [("OPENAI_API_BASE".to_owned(), "http://g/v1".to_owned())]);
 }
 

@@ -1,4 +1,4 @@
-//! The gateway of a run: one that is running already, or a new one that other runs can share.
+//! The gateway of a run: one that is already running, or a new one that other runs can share.
 
 use std::fs::{File, OpenOptions};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -15,34 +15,34 @@ use crate::error::{CliError, Exit, io_words, path_words};
 use crate::gateways::{self, RunningGateway};
 use crate::home;
 
-/// How long a gateway may take to start, with a large record to migrate and a busy machine.
+/// How long a gateway may take to start, with a large record to migrate on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// How often it is looked whether it is there.
+/// The interval of checks whether it has started.
 const START_STEP: Duration = Duration::from_millis(20);
-/// How often it is looked whether it still answers.
+/// The interval of checks whether it still answers.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How long a connection over loopback may take.
+/// The timeout of a loopback connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
-/// A log that is larger is begun anew.
+/// The size from which a log is truncated at the next start.
 const MAX_LOG_BYTES: u64 = 4 << 20;
-/// Characters of a log's end that are shown.
+/// The number of characters shown from the end of a log.
 const LOG_END_CHARS: usize = 600;
-/// The lock of the gateway that asks the usual upstreams.
+/// The lock of the gateway with the default upstreams.
 const DEFAULT_LOCK: &str = "default";
-/// Characters of an upstream's address in the name of its lock.
+/// The longest part of an upstream's address in the name of its lock, in characters.
 const MAX_LOCK_CHARS: usize = 100;
 
-/// A gateway that stays for as long as this is held.
+/// A connection that keeps a gateway running.
 pub(super) struct GatewayConnection {
     start: Start,
     address: SocketAddr,
     url: String,
-    // Its release tells the gateway that this run is over.
+    // Releasing this lock tells the gateway that the run has ended.
     _in_use: File,
     child: Option<Child>,
 }
 
-/// How a gateway for runs is started.
+/// The parameters for starting a gateway.
 #[derive(Clone)]
 struct Start {
     app: App,
@@ -52,7 +52,7 @@ struct Start {
 }
 
 impl GatewayConnection {
-    /// Finds the gateway for an upstream, or starts it.
+    /// Finds a running gateway for an upstream, or starts one.
     pub(super) fn open(app: &App, upstream: Option<&str>) -> Result<Self, CliError> {
         let folder = gateways::make_folder(app)?;
         let lock = lock_name(upstream);
@@ -61,7 +61,7 @@ impl GatewayConnection {
                 .because(io_words(&error))
                 .hint(format!("they are in {}", path_words(&folder)))
         };
-        // Held from here on, so that a gateway that is found does not stop in between.
+        // Locked from here on, so that a gateway found below does not stop in the meantime.
         let mut in_use = gateways::use_lock(&folder, &lock).map_err(failed)?;
         in_use.lock_shared().map_err(failed)?;
         let mut start =
@@ -70,7 +70,7 @@ impl GatewayConnection {
         if let Some((gateway, address)) = start.find() {
             if let Some(other) = gateway.upstream.as_deref().filter(|other| Some(*other) != upstream) {
                 app.note(&format!("the gateway at {} sends requests to {other}", gateway.url));
-                // If it dies, another takes its place with the same upstream.
+                // If that gateway dies, it is replaced by one with the same upstream.
                 start.lock = lock_name(Some(other));
                 start.upstream = Some(other.to_owned());
                 in_use = gateways::use_lock(&folder, &start.lock).map_err(failed)?;
@@ -82,12 +82,12 @@ impl GatewayConnection {
         Ok(Self { start, address, url: gateway.url, _in_use: in_use, child: Some(child) })
     }
 
-    /// Where the gateway listens.
+    /// The base URL of the gateway.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Starts the gateway again, at the same address, whenever it does not answer any more, and keeps count of the run.
+    /// Starts a thread that restarts the gateway at the same address if it stops answering, and collects the run's counts.
     pub(super) fn supervise(&self, run: &str) -> Supervisor {
         let (start, address) = (self.start.clone(), self.address);
         let (url, run) = (self.url.clone(), run.to_owned());
@@ -102,7 +102,7 @@ impl GatewayConnection {
                         tally.close_gateway();
                         start.restart(address, &mut children);
                     }
-                    // A parent has to wait for the end of its child.
+                    // A process must wait for its children.
                     children.retain_mut(|child: &mut Child| matches!(child.try_wait(), Ok(None)));
                 }
                 tally.ask(&url, &run);
@@ -115,21 +115,21 @@ impl GatewayConnection {
 
 impl Drop for GatewayConnection {
     fn drop(&mut self) {
-        // It stops by itself; a dead one is only taken note of.
+        // The gateway stops by itself; this only reaps one that has already ended.
         if let Some(child) = &mut self.child {
             let _ = child.try_wait();
         }
     }
 }
 
-/// Looks after a gateway until the client ends.
+/// Supervises a gateway until the client ends.
 pub(super) struct Supervisor {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<RunTally>,
 }
 
 impl Supervisor {
-    /// Ends the supervision; what was counted for the run.
+    /// Ends the supervision and returns the run's counts.
     pub(super) fn finish(self) -> RunTally {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
@@ -138,18 +138,18 @@ impl Supervisor {
 }
 
 impl Start {
-    /// Only one run at a time starts a gateway.
+    /// Locks the start, so that only one run at a time starts a gateway.
     fn exclusive(&self) -> std::io::Result<File> {
         let lock = home::lock_file(&self.folder.join("start.lock"))?;
         lock.lock()?;
         Ok(lock)
     }
 
-    /// A gateway that runs, asks this upstream and answers.
+    /// Finds a running gateway with this upstream that answers.
     fn find(&self) -> Option<(RunningGateway, SocketAddr)> {
         let mut suitable = gateways::running(&self.app);
         suitable.retain(|gateway| self.suits(gateway));
-        // The sort is stable: the newest stays first among equals.
+        // The sort is stable: among equals, the newest stays first.
         suitable.sort_by_key(|gateway| gateway.upstream != self.upstream);
         suitable.into_iter().find_map(|gateway| {
             let address = address_of(&gateway.url).filter(|address| answers(*address))?;
@@ -157,7 +157,7 @@ impl Start {
         })
     }
 
-    /// Whether a gateway can be used: a run that names no upstream takes that of a gateway which a person started.
+    /// Whether a gateway can be used. A run without an upstream accepts the upstream of a gateway that the user started.
     fn suits(&self, gateway: &RunningGateway) -> bool {
         match &gateway.for_runs {
             None => self.upstream.is_none() || gateway.upstream == self.upstream,
@@ -208,26 +208,26 @@ impl Start {
         if let Some(upstream) = &self.upstream {
             command.args(["--upstream", upstream]);
         }
-        // What is typed at the client's terminal is not for the gateway.
+        // Keys such as Ctrl-C at the client's terminal must not reach the gateway.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()
     }
 
-    /// Starts a gateway again where one was, unless another run did.
+    /// Restarts a gateway at its address, unless another run already has.
     fn restart(&self, address: SocketAddr, children: &mut Vec<Child>) {
         let Ok(_starting) = self.exclusive() else { return };
         if answers(address) {
             return;
         }
-        // One that cannot be started is tried again with the next look; the client sees connections refused until then.
+        // A failed start is repeated at the next check; until then, the client's connections are refused.
         if let Ok((_, _, child)) = self.start(address) {
             children.push(child);
         }
     }
 }
 
-/// The name of the lock of the gateway for an upstream.
+/// The name of the lock for an upstream's gateway.
 fn lock_name(upstream: Option<&str>) -> String {
     match upstream {
         None => DEFAULT_LOCK.to_owned(),
@@ -239,8 +239,7 @@ fn lock_name(upstream: Option<&str>) -> String {
     }
 }
 
-/// The address in a URL, for gateways on this machine that do not speak TLS: a client has no reason to trust the
-/// certificate of another.
+/// The address in a URL of a gateway without TLS. A client has no reason to trust the certificate of a gateway with TLS.
 fn address_of(url: &str) -> Option<SocketAddr> {
     let address: SocketAddr = url.strip_prefix("http://")?.parse().ok()?;
     address.ip().is_loopback().then_some(address)
@@ -250,7 +249,7 @@ fn answers(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, CONNECT_LIMIT).is_ok()
 }
 
-/// The error that a log ends with, in the parts in which it was printed.
+/// The last error in a log, in the parts in which it was printed.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct LoggedError {
     what: String,
@@ -273,7 +272,7 @@ impl LoggedError {
             } else if let Some(hint) = line.strip_prefix("hint: ") {
                 found.hints.push(hint.to_owned());
             } else {
-                // The part above, continued.
+                // A continuation of the part above.
                 let part = found.hints.last_mut().or(found.causes.last_mut()).unwrap_or(&mut found.what);
                 part.push_str(if part.is_empty() { "" } else { " " });
                 part.push_str(line);
@@ -285,7 +284,7 @@ impl LoggedError {
         found
     }
 
-    /// The error that has this one as its reason.
+    /// Adds this error as the reason of another.
     fn add_to(self, error: impl FnOnce(String) -> CliError) -> CliError {
         let error = self.causes.into_iter().fold(error(self.what), CliError::because);
         self.hints.into_iter().fold(error, CliError::hint)
@@ -294,7 +293,7 @@ impl LoggedError {
 
 #[cfg(test)]
 mod tests {
-    //! Names of locks and addresses of gateways.
+    //! Names of locks, and addresses of gateways.
 
     use super::*;
 

@@ -1,15 +1,15 @@
-//! The client as a child process. It behaves as if the shell had started it: it receives the same signals, can be stopped
-//! and continued, and its exit code is passed on.
+//! Runs the client as a child process. It behaves as if the shell had started it: it receives the same signals, can be stopped and
+//! continued, and its exit code is passed on.
 
 use std::process::Command;
 
 use crate::error::{CliError, Exit, io_words};
 
-/// A process that was ended by signal `n` has the exit code 128 + `n`, as in a shell.
+/// The offset of exit codes after a signal: a process ended by signal `n` has the exit code 128 + `n`, as in a shell.
 #[cfg(unix)]
 const SIGNALLED: i32 = 128;
 
-/// Runs a client to its end; its exit code.
+/// Runs a client and returns its exit code.
 #[cfg(unix)]
 pub(super) fn run(command: &mut Command, title: &str) -> Result<i32, CliError> {
     use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
@@ -36,15 +36,15 @@ pub(super) fn run(command: &mut Command, title: &str) -> Result<i32, CliError> {
             return Ok(SIGNALLED + signal);
         }
         if status.stopped() {
-            // The shell takes the terminal back only when this process stops too. It goes on with the shell's `fg`.
+            // The shell takes the terminal back only when this process stops as well. It continues with the shell's `fg`.
             let _ = kill_process(getpid(), Signal::STOP);
             let _ = kill_process(id, Signal::CONT);
         }
     }
 }
 
-/// Takes the signals that are meant for the client. Those of the terminal reach the client anyway, because it is in the same
-/// process group; those that are sent to this process alone are passed on.
+/// Catches the signals that are meant for the client. Signals of the terminal reach the client directly, because it is in the same
+/// process group; signals sent to this process alone are forwarded.
 #[cfg(unix)]
 struct SignalForwarder {
     client: tokio::sync::watch::Sender<Option<rustix::process::Pid>>,
@@ -59,13 +59,13 @@ impl SignalForwarder {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let streams = {
             let _entered = runtime.enter();
-            // A signal that is taken here no longer ends or stops this process; the client's are as usual.
+            // A caught signal no longer ends or stops this process; the client's handlers are unaffected.
             let taken =
                 [SignalKind::interrupt(), SignalKind::quit(), SignalKind::from_raw(Signal::TSTP.as_raw())];
             let taken: Vec<_> = taken.into_iter().map(signal).collect::<std::io::Result<_>>()?;
             (taken, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?)
         };
-        let (client, watched) = tokio::sync::watch::channel(None);
+        let (client, mut watched) = tokio::sync::watch::channel(None);
         std::thread::spawn(move || {
             runtime.block_on(async move {
                 let (_taken, mut terminate, mut hang_up) = streams;
@@ -74,7 +74,11 @@ impl SignalForwarder {
                         _ = terminate.recv() => Signal::TERM,
                         _ = hang_up.recv() => Signal::HUP,
                     };
-                    if let Some(id) = *watched.borrow() {
+                    // A signal may arrive before the client's process id is known. It is passed on once it is.
+                    let Ok(client) = watched.wait_for(Option::is_some).await.map(|client| *client) else {
+                        return;
+                    };
+                    if let Some(id) = client {
                         let _ = kill_process(id, received);
                     }
                 }
@@ -88,7 +92,7 @@ impl SignalForwarder {
     }
 }
 
-/// Runs a client to its end; its exit code.
+/// Runs a client and returns its exit code.
 #[cfg(not(unix))]
 pub(super) fn run(command: &mut Command, title: &str) -> Result<i32, CliError> {
     let status = command.status().map_err(|error| {
@@ -96,3 +100,7 @@ pub(super) fn run(command: &mut Command, title: &str) -> Result<i32, CliError> {
     })?;
     Ok(status.code().unwrap_or(i32::from(Exit::Internal.code())))
 }
+
+#[cfg(all(test, unix))]
+#[path = "process_tests.rs"]
+mod tests;

@@ -13,10 +13,10 @@ use crate::record::OpenRecord;
 use crate::ui::figures::dollars;
 use crate::ui::text::{counted, thousands};
 
-/// How long the gateway may take to answer: the run is over, and nobody wants to wait for a summary.
+/// The timeout of a request to the gateway: the run has ended, and the user should not wait for a summary.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
-/// What the gateway counted for a run.
+/// The gateway's counts for a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 struct RunCounts {
     requests: u64,
@@ -34,29 +34,29 @@ impl RunCounts {
     }
 }
 
-/// The counts of a run over all the gateways that served it: a gateway that dies takes its counts with it.
+/// The counts of a run over all gateways that served it. A gateway that dies loses its counts.
 #[derive(Debug, Default)]
 pub(super) struct RunTally {
-    /// Of gateways that died.
+    /// The counts of gateways that died.
     earlier: RunCounts,
-    /// Of the gateway that runs, when it was last asked.
+    /// The last counts of the running gateway.
     present: Option<RunCounts>,
 }
 
 impl RunTally {
-    /// Asks the gateway; whether it answered.
+    /// Requests the counts from the gateway; returns whether it answered.
     pub(super) fn ask(&mut self, url: &str, run: &str) -> bool {
         let Some(counts) = fetch(url, run) else { return false };
         self.present = Some(counts);
         true
     }
 
-    /// The gateway died; the next one counts from zero.
+    /// Adds the counts of a gateway that died; the next one counts from zero.
     pub(super) fn close_gateway(&mut self) {
         self.earlier.add(self.present.take().unwrap_or_default());
     }
 
-    /// All counts; `None` if no gateway ever answered.
+    /// The sum of all counts; `None` if no gateway ever answered.
     fn into_counts(mut self) -> Option<RunCounts> {
         let is_known = self.present.is_some() || self.earlier != RunCounts::default();
         self.close_gateway();
@@ -64,7 +64,7 @@ impl RunTally {
     }
 }
 
-/// Prints the line. What cannot be found out is left out: the client has ended, and its result is what matters.
+/// Prints the line. Unknown figures are left out: the client has ended, and its result matters more.
 pub(super) fn print(app: &App, tally: RunTally, began_ms: Millis, title: &str) {
     let Some(totals) = tally.into_counts() else { return };
     if totals.requests == 0 {
@@ -104,7 +104,7 @@ fn words(totals: &RunCounts, used: &UsageTotal) -> String {
     format!("{}{look}", parts.join(", "))
 }
 
-/// What the calls of these sessions used since the run began.
+/// The usage of these sessions since the start of the run.
 fn used(app: &App, sessions: &[SessionId], began_ms: Millis) -> Option<UsageTotal> {
     let record = OpenRecord::open_existing(app).ok()??;
     let mut chains = HashSet::new();
@@ -127,7 +127,7 @@ fn used(app: &App, sessions: &[SessionId], began_ms: Millis) -> Option<UsageTota
     Some(sum)
 }
 
-/// Asks the gateway. It answers on loopback with a body of a length it states, so a client for HTTP is not needed.
+/// Requests the counts. The gateway is on loopback and states the length of its response, so no HTTP client is needed.
 fn fetch(url: &str, run: &str) -> Option<RunCounts> {
     let host = url.strip_prefix("http://")?;
     let mut stream = TcpStream::connect_timeout(&host.parse().ok()?, ANSWER_LIMIT).ok()?;
@@ -141,7 +141,7 @@ fn fetch(url: &str, run: &str) -> Option<RunCounts> {
 
 #[cfg(test)]
 mod tests {
-    //! The words of the line.
+    //! The text of the line.
 
     use throughline_tokens::Usage;
 

@@ -13,10 +13,10 @@ use crate::commands::run::client_command::ClientCommand;
 use crate::files::write_private;
 use crate::gateways;
 
-/// How long the end of the first run with a version may wait for it; most clients have answered long before.
+/// How long the first run with a new version waits at its end; most clients have answered long before.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 
-/// A program whose version is known.
+/// A client program whose version was checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct CheckedProgram {
     client: String,
@@ -24,7 +24,7 @@ struct CheckedProgram {
     modified_ms: u128,
 }
 
-/// The version of a client, which is found out while it runs.
+/// A version check that runs in parallel with the client.
 pub(super) struct VersionCheck {
     client: &'static ClientProgram,
     program: CheckedProgram,
@@ -32,7 +32,7 @@ pub(super) struct VersionCheck {
 }
 
 impl VersionCheck {
-    /// Asks a client for its version, unless this very program was asked before.
+    /// Asks a client for its version, unless this program file was already checked.
     pub(super) fn start(command: &ClientCommand, app: &App) -> Option<Self> {
         let (client, path) = command.known()?;
         client.tested?;
@@ -48,13 +48,13 @@ impl VersionCheck {
         command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
         std::thread::spawn(move || {
             let output = command.output().map(|output| output.stdout).unwrap_or_default();
-            // The run may have ended long ago.
+            // The receiver may be gone if the run has ended.
             let _ = send.send(String::from_utf8_lossy(&output).into_owned());
         });
         Some(Self { client, program, version })
     }
 
-    /// Says that the version is newer than those that were tried, if it becomes known in time.
+    /// Prints a note if the version is newer than the tested ones, and is known in time.
     pub(super) fn print(self, app: &App) {
         let Some((_, newest)) = self.client.tested else { return };
         let Some(version) =
@@ -64,7 +64,7 @@ impl VersionCheck {
         };
         if number(&version) > number(newest) {
             app.note(&format!(
-                "{} {version} is newer than {newest}, the newest that was tried; please report what does not work",
+                "{} {version} is newer than {newest}, the newest tested version; please report problems",
                 self.client.title
             ));
         }
@@ -86,7 +86,7 @@ fn checked(app: &App) -> Vec<CheckedProgram> {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// The first word of digits and points.
+/// The first word of digits and dots.
 fn first_version(text: &str) -> Option<String> {
     let words = text.split(|letter: char| !(letter.is_ascii_digit() || letter == '.'));
     let mut versions = words.map(|word| word.trim_matches('.')).filter(|word| word.contains('.'));
@@ -99,7 +99,7 @@ fn number(version: &str) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    //! Versions as clients print them.
+    //! Version output of clients.
 
     use super::*;
 

@@ -11,12 +11,12 @@ use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{counted, on_one_line, percent, shorten, thousands, wrap};
 
 const INDENT: usize = 2;
-/// A group's name takes at most this much of a table.
+/// The widest column of names.
 const MAX_NAME_COLUMNS: usize = 28;
-/// Days that are listed; more belong into `--json`.
+/// The most days that are listed; `--json` has all.
 const DAYS_SHOWN: usize = 14;
 
-/// The whole page.
+/// Formats the page.
 pub(super) fn render(session: Option<&Session>, savings: &Savings, width: usize) -> String {
     let mut out = String::new();
     let name = session.and_then(|session| session.title.clone().or_else(|| Some(session.id.to_string())));
@@ -100,7 +100,7 @@ fn table(name: &str, groups: &[SavingsTotal]) -> TextTable {
     table
 }
 
-/// What the figures are worth.
+/// Remarks on the reliability of the figures.
 fn remarks(total: &SavingsTotal) -> Vec<String> {
     let mut remarks = vec![format!(
         "{}; the direct cost of {} of them is estimated, of the others it is what was paid. List prices as of {}.",

@@ -9,10 +9,10 @@ use crate::args::time::Now;
 use crate::ui::text::{columns, counted, glimpse, on_one_line, shorten, thousands};
 
 const INDENT: usize = 2;
-/// A piece of a title shorter than this says nothing.
+/// The shortest part of a title that is shown, in columns.
 const MIN_TITLE_COLUMNS: usize = 8;
 
-/// All hits, the best first.
+/// Formats all hits, the best first.
 pub(crate) fn render(answer: &SearchAnswer, now: &Now, width: usize) -> String {
     let mut out = String::new();
     for (index, hit) in answer.hits.iter().enumerate() {
@@ -36,7 +36,7 @@ pub(crate) fn render(answer: &SearchAnswer, now: &Now, width: usize) -> String {
     out
 }
 
-/// Notes for the user about an answer: how it was found, and what is missing.
+/// Notes about how the answer was found, and what is missing.
 pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if answer.hits.is_empty() {
@@ -82,7 +82,7 @@ pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
     notes
 }
 
-/// How to read on, for the first hit.
+/// The command that shows the first hit in its conversation.
 pub(crate) fn how_to_open(answer: &SearchAnswer) -> Option<String> {
     let first = answer.hits.first()?;
     Some(format!(
@@ -91,7 +91,7 @@ pub(crate) fn how_to_open(answer: &SearchAnswer) -> Option<String> {
     ))
 }
 
-/// The heading of a hit: session, message, speaker, time; the title takes the rest of the line.
+/// The heading of a hit: session, message, role, time, and as much of the title as fits.
 fn heading(hit: &Hit, now: &Now, width: usize) -> String {
     let mut words = vec![format!("#{} {}", hit.seq, hit.role)];
     if !hit.tools.is_empty() {
@@ -119,7 +119,7 @@ fn heading(hit: &Hit, now: &Now, width: usize) -> String {
     }
 }
 
-/// The passage as lines; the searched words are highlighted if there are colours.
+/// Formats the passage as lines; matches are highlighted.
 fn passage(lead: &str, snippet: &Snippet, width: usize) -> String {
     let mut letters: Vec<(char, bool)> = lead.chars().map(|c| (c, false)).collect();
     letters.extend(snippet.cut_before.then_some(('…', false)));
@@ -139,7 +139,7 @@ fn passage(lead: &str, snippet: &Snippet, width: usize) -> String {
                 break;
             }
             if line.is_empty() {
-                // Longer than a line: it is broken where the line ends.
+                // A word longer than a line is broken at the end of the line.
                 let fits = (1..=rest.len()).rev().find(|end| columns_of(&rest[..*end]) <= room).unwrap_or(1);
                 line.extend_from_slice(&rest[..fits]);
                 rest = &rest[fits..];
@@ -160,7 +160,7 @@ fn columns_of(letters: &[(char, bool)]) -> usize {
     columns(&letters.iter().map(|(c, _)| *c).collect::<String>())
 }
 
-/// One line of a passage.
+/// Appends one line of a passage.
 fn push_styled(out: &mut String, line: &[(char, bool)]) {
     let line = trimmed(line);
     if line.is_empty() {

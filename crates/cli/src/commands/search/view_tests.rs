@@ -1,4 +1,4 @@
-//! Tests of how hits are shown.
+//! The output of `search`.
 
 use throughline_store::MatchedWords;
 

@@ -133,7 +133,7 @@ pub(crate) struct ExportArgs {
     /// Write to this file, replacing it as a whole; without it, to stdout
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
-    /// The form
+    /// The output format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) format: FormatArg,
     /// The whole transcript, or the view that a model would be sent

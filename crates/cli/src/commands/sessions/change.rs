@@ -14,7 +14,7 @@ use crate::record::{OpenRecord, refused, title_words};
 use crate::ui::output::print_json;
 use crate::ui::text::{counted, thousands, wrap};
 
-/// Longest title that makes sense.
+/// The longest title, in characters.
 const MAX_TITLE_CHARS: usize = 500;
 
 /// `sessions delete`.
@@ -36,7 +36,7 @@ pub(crate) fn delete(args: &DeleteArgs, app: &App) -> Result<(), CliError> {
     app.print(&format!("Deleted {}:\n{ids}", counted(gone.len() as u64, "session", "sessions")))
 }
 
-/// Asks before a conversation is gone for good.
+/// Asks before a conversation is deleted permanently.
 fn confirm(app: &App, record: &OpenRecord<'_>, session: &Session, chain: &[Session]) -> Result<(), CliError> {
     let messages: u64 = chain.iter().map(|session| session.counters.messages).sum();
     let what = format!(
@@ -129,7 +129,7 @@ fn select(args: &SelectArgs, app: &App, selection: Selection) -> Result<(), CliE
     };
     let words = format!(
         "{done}: a model is sent {}, {} tokens (before: {}, {}), of a window of {}. \
-         Everything said since is kept. The conversation goes on in {}.",
+         Everything said since is kept. The conversation continues in {}.",
         counted(shown.len() as u64, "message", "messages"),
         thousands(tokens),
         thousands(before.messages),

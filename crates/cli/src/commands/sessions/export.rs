@@ -10,7 +10,7 @@ use crate::files::{STANDARD_STREAM, write_private};
 use crate::record::{OpenRecord, refused};
 use crate::ui::text::counted;
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &ExportArgs, app: &App) -> Result<(), CliError> {
     let record = OpenRecord::open_to_read(app, &args.id)?;
     let session = record.session(&args.id)?;

@@ -10,10 +10,10 @@ use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{columns, on_one_line, shorten, thousands};
 
 const INDENT: usize = 2;
-/// A model's name takes at most this much of a line.
+/// The widest model name, in columns.
 const MAX_MODEL_COLUMNS: usize = 28;
 
-/// The whole list; nothing for no conversations.
+/// Formats the list; empty without conversations.
 pub(crate) fn render(conversations: &[Conversation], now: &Now, width: usize) -> String {
     if conversations.is_empty() {
         return String::new();
@@ -47,7 +47,7 @@ pub(crate) fn render(conversations: &[Conversation], now: &Now, width: usize) ->
     out
 }
 
-/// The title, and the model at the right edge.
+/// The title, with the model at the right edge.
 fn title_line(conversation: &Conversation, width: usize) -> String {
     let origin = &conversation.tip.origin.program;
     let model = conversation.tip.model.as_deref().unwrap_or(origin);

@@ -1,4 +1,4 @@
-//! Tests of the list of conversations.
+//! The output of `sessions list`.
 
 use throughline_store::SessionCounters;
 

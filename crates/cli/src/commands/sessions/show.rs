@@ -15,10 +15,10 @@ use crate::record::{OpenRecord, refused};
 use crate::ui::messages::TextAmount;
 use crate::ui::output::print_json;
 
-/// Messages that `--around` shows before and after the given one: about two terminal screens.
+/// The number of messages that `--around` shows before and after the given one: about two terminal screens.
 const BESIDE: usize = 10;
 
-/// Carries out the command.
+/// Runs the command.
 pub(crate) fn run(args: &SessionShowArgs, app: &App) -> Result<(), CliError> {
     let record = OpenRecord::open_to_read(app, &args.id)?;
     let session = record.session(&args.id)?;
@@ -65,7 +65,7 @@ fn human(
     app.print(&page.render())
 }
 
-/// The messages beside one, and itself.
+/// The range of messages around the given one.
 fn around(transcript: &[StoredMessage], seq: u64) -> Result<Range<usize>, CliError> {
     let Some(at) = transcript.iter().position(|message| message.seq == seq) else {
         let numbers = match (transcript.first(), transcript.last()) {
@@ -106,7 +106,7 @@ fn model(
     app.print(&page.render())
 }
 
-/// Messages as a JSON list, one a line, each byte for byte.
+/// Prints messages as a JSON list, one per line, with unchanged bytes.
 fn print_raw<'a>(app: &App, messages: impl Iterator<Item = &'a str>) -> Result<(), CliError> {
     let mut out = String::from("[");
     for (index, message) in messages.enumerate() {

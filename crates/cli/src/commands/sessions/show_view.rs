@@ -15,23 +15,23 @@ use crate::ui::messages::{MessageWriter, TextAmount};
 use crate::ui::text::{columns, counted, on_one_line, shorten, thousands, wrap};
 
 const INDENT: usize = 2;
-/// What a session ends with when it is compacted.
+/// The end reason of a session that was compacted.
 const COMPRESSION: &str = "compression";
 
-/// Everything that was said.
+/// The page with the transcript.
 pub(crate) struct HumanViewPage<'a> {
     pub(crate) session: &'a Session,
-    /// Where it went on in another window.
+    /// Where the conversation continued with another view.
     pub(crate) changes: &'a [ViewChange],
     pub(crate) transcript: &'a [StoredMessage],
-    /// Those that are shown.
+    /// The messages that are shown.
     pub(crate) range: Range<usize>,
     pub(crate) amount: TextAmount,
     pub(crate) now: &'a Now,
     pub(crate) width: usize,
 }
 
-/// Compactions that the newest view has gone through, as lists of sessions count them, and those that were undone.
+/// The number of compactions of the newest view, as counted in the list of sessions, and the number of undone ones.
 fn compactions(changes: &[ViewChange]) -> (u64, u64) {
     let made = changes.iter().filter(|change| change.is_compaction()).count() as u64;
     let in_view = changes.iter().fold(0_u64, |count, change| match change.kind.as_str() {
@@ -83,7 +83,7 @@ impl HumanViewPage<'_> {
         out
     }
 
-    /// The mark where another window began.
+    /// The mark where another view began.
     fn change(&self, change: &ViewChange) -> String {
         let what = match change.kind.as_str() {
             COMPRESSION => "compacted".to_owned(),
@@ -118,7 +118,7 @@ impl HumanViewPage<'_> {
     }
 }
 
-/// What a model would be sent.
+/// The page with the view that a model would be sent.
 pub(crate) struct ModelViewPage<'a> {
     pub(crate) session: &'a Session,
     pub(crate) shown: &'a [ViewMessage],
@@ -151,7 +151,7 @@ impl ModelViewPage<'_> {
     }
 }
 
-/// What an item of a view is.
+/// Describes the kind of an item of the view.
 fn item_words(item: &ViewMessage) -> Vec<String> {
     match item {
         ViewMessage::Verbatim(message) => vec![format!("#{}", message.seq)],
@@ -181,7 +181,7 @@ fn push_message(
     }
 }
 
-/// The title, and what kind of session it is.
+/// The title, and the kind of session.
 fn title(session: &Session, now: &Now, width: usize) -> String {
     let mut out = String::new();
     let name = title_words(session.title.as_deref());
@@ -206,7 +206,7 @@ fn push_wrapped(out: &mut String, words: &str, width: usize) {
     }
 }
 
-/// Who speaks, whatever role the wire gives them: results of tools and words of programs are not the user's.
+/// The speaker of a message, whatever its role on the wire: tool results and injected text are not the user's.
 fn speaker(role: Role, message: Option<&Message>) -> (Role, &'static str) {
     match message {
         Some(message) if role == Role::User && !message.is_human() => {

@@ -1,4 +1,4 @@
-//! Tests of the two sides of a conversation.
+//! The two views of `sessions show`.
 
 use serde_json::json;
 use throughline_store::{LinkKind, StoredRendition, SummaryId, ViewChange};

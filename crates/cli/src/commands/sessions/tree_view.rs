@@ -13,9 +13,9 @@ use crate::args::time::Now;
 use crate::ui::figures::rounded;
 use crate::ui::text::{columns, counted, on_one_line, shorten};
 
-/// The whole tree. `family` holds every session of it, in order of opening.
+/// Formats the tree. `family` contains all its sessions in the order of opening.
 pub(crate) fn render(family: &[Session], asked: &SessionId, now: &Now, width: usize) -> String {
-    // What hangs on a conversation may have begun before it: a call for a title comes first.
+    // Linked sessions may be older than the conversation: a call for a title arrives first.
     let is_trunk = |session: &&Session| kind_of(session).is_none_or(|kind| kind == LinkKind::Continuation);
     let title =
         family.iter().filter(is_trunk).find_map(title_of).or_else(|| family.iter().find_map(title_of));
@@ -29,7 +29,7 @@ pub(crate) fn render(family: &[Session], asked: &SessionId, now: &Now, width: us
             drawing.trunk(session, "", "");
         }
     }
-    // Links that run in a circle have no root; whatever was not reached is drawn all the same.
+    // Links in a circle have no root; sessions not reached so far are drawn here.
     for session in family {
         if !drawing.drawn.contains(session.id.as_str()) {
             drawing.trunk(session, "", "");
@@ -50,7 +50,7 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    /// Hangs on nothing that is still there.
+    /// Whether a session has no parent in the family.
     fn is_root(&self, session: &Session) -> bool {
         match &session.link {
             None => true,
@@ -58,8 +58,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// A session, what hangs on it, and the sessions that continue it. The first line of all stands behind another
-    /// prefix than the rest: the fork.
+    /// Draws a session, the sessions linked to it, and its continuations. The first line has another prefix than the rest: the fork.
     fn trunk(&mut self, first: &'a Session, fork: &str, prefix: &str) {
         let mut next = Some(first);
         let mut lead = fork;
@@ -85,7 +84,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// The two lines of a session: its id and link, and its figures.
+    /// The two lines of a session: its id and link, then its figures.
     fn session(&mut self, session: &Session, lead: &str, rest: &str) {
         let is_asked = session.id == *self.asked;
         let (mark, here) = if is_asked { ("●", "  <- this one") } else { ("○", "") };
@@ -131,7 +130,7 @@ fn hangs_on(session: &Session, parent: &Session) -> bool {
     session.link.as_ref().is_some_and(|link| link.parent == parent.id)
 }
 
-/// The link of a session to another, in words.
+/// Describes the link of a session to another.
 fn link_words(session: &Session) -> String {
     let Some(Link { kind, leaves_at, .. }) = &session.link else { return "root".to_owned() };
     match kind {

@@ -1,9 +1,9 @@
-//! Tests of the tree of sessions, as pictures.
+//! The output of `sessions tree`.
 
 use super::*;
 use crate::record::test_samples::{ended, hung, id, noon, plain, session, widest};
 
-/// A root that was compacted twice, with a branch that was compacted too and two sub-agents.
+/// A root that was compacted twice, with a branch that was also compacted, and two sub-agents.
 fn family() -> Vec<Session> {
     let mut root = ended(session(1, "2026-11-10T09:00:00Z"), "compression");
     root.title = Some("Port the parser".to_owned());

@@ -9,15 +9,15 @@ use throughline_engine::RecordedState;
 use crate::ui::text::{columns, counted, shorten, wrap};
 
 const INDENT: usize = 2;
-/// Open requests and items that a short summary names.
+/// The most open requests and items that a short summary names.
 const MOST_NAMED: usize = 5;
 
-/// Whether a list of these kinds contains an entry; with `only_open`, an open one.
+/// Whether an entry is shown for these kinds; with `only_open`, only if it is open.
 pub(super) fn is_shown(entry: &StateEntry, kinds: &[StateKind], only_open: bool) -> bool {
     (kinds.is_empty() || kinds.contains(&entry.kind)) && (!only_open || is_open(entry))
 }
 
-/// Whether something is still to be done or to be observed.
+/// Whether an entry is still to be done or to be observed.
 fn is_open(entry: &StateEntry) -> bool {
     entry.kind == StateKind::Constraint || matches!(entry.status, Some("open" | "in progress"))
 }
@@ -36,13 +36,13 @@ fn heading(kind: StateKind) -> &'static str {
     }
 }
 
-/// A text in one line: its lines and indents become single spaces, what is left of control characters is written out.
+/// A text on one line: line breaks and indents become single spaces, other control characters are written out.
 fn on_one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     crate::ui::text::on_one_line(&words.join(" "))
 }
 
-/// The whole list.
+/// The page with all entries.
 pub(super) struct StatePage<'a> {
     pub(super) session: String,
     pub(super) state: &'a RecordedState,
@@ -99,7 +99,7 @@ impl StatePage<'_> {
     }
 }
 
-/// The state in a few lines, for pages about something else: what is open, and what the last compaction kept.
+/// The state in a few lines, for other pages: what is open, and what the last compaction kept.
 pub(crate) fn summary_lines(state: &RecordedState, width: usize) -> String {
     let count = |kind: StateKind| {
         state.entries.iter().filter(|entry| entry.kind == kind && is_open(entry)).count() as u64

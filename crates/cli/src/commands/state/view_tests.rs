@@ -1,4 +1,4 @@
-//! The list of a state as people see it.
+//! The output of `state`.
 
 use throughline_compaction::Correction;
 

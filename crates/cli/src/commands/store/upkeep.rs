@@ -27,11 +27,11 @@ Examples:
   throughline store expire --dry-run
   throughline --set store.retention.days=90 store expire
 
-A conversation goes with its branches, sub-agents and side calls, once nothing was
-said in any of them for so many days. `throughline serve` does this once an hour,
-on one gateway at a time.")]
+A conversation is removed with its branches, sub-agents and side calls, once none of
+them has had a message for that many days. `throughline serve` does this once an
+hour, on one gateway at a time.")]
 pub(super) struct ExpireArgs {
-    /// Count only
+    /// Report what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON object
@@ -39,7 +39,7 @@ pub(super) struct ExpireArgs {
     json: bool,
 }
 
-/// Write everything that one owner has into a new folder
+/// Export all data of one owner into a new folder
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -47,7 +47,7 @@ Examples:
 
 One file of JSON lines for each conversation (its sessions, messages byte for byte,
 summaries and calls), one text file for each large text, and `export.json` with the
-counts. That it was done is noted in the record: `throughline store log` shows it.")]
+counts. The export is noted in the record: `throughline store log` shows it.")]
 pub(super) struct ExportOwnerArgs {
     /// The owner: the name of an access token's owner; `local` for everything without one
     owner: String,
@@ -59,17 +59,17 @@ pub(super) struct ExportOwnerArgs {
     json: bool,
 }
 
-/// Delete everything that one owner has, for good
+/// Delete all data of one owner permanently
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   throughline store export-owner ann --to ann-export
   throughline store erase-owner ann --yes
 
-Conversations, messages, summaries, calls, large texts wherever they are, and what
-only this owner's calls refer to. Revoke the owner's access tokens first: what is said
-meanwhile may stay. Backups still have everything until they are deleted. That it was
-done is noted in the record with the owner's name: `throughline store log` shows it.")]
+Deletes the owner's conversations, messages, summaries, calls and large texts. Revoke
+the owner's access tokens first: messages that arrive during the command may remain.
+Backups keep everything until they are deleted. The deletion is noted in the record
+with the owner's name: `throughline store log` shows it.")]
 pub(super) struct EraseOwnerArgs {
     /// The owner
     owner: String,
@@ -270,7 +270,7 @@ struct ExportCounts {
     artifacts: u64,
 }
 
-/// An export of one owner's data that is being written.
+/// An export of one owner's data in progress.
 struct OwnerExport<'a> {
     record: &'a OpenRecord<'a>,
     owner: &'a Owner,
@@ -279,7 +279,7 @@ struct OwnerExport<'a> {
 }
 
 impl OwnerExport<'_> {
-    /// Writes the chain that begins with a session.
+    /// Writes the conversation that begins with a session.
     fn conversation(&mut self, id: &SessionId) -> Result<(), CliError> {
         let store = &self.record.store;
         let mut lines = String::new();
@@ -296,7 +296,7 @@ impl OwnerExport<'_> {
                     "of_session": session.id, "seq": message.seq, "role": message.role.name(), "at_ms": message.at_ms,
                     "tools": message.tools,
                 });
-                // The bytes of a message stay what they are.
+                // The message keeps its bytes.
                 let about = about.to_string();
                 let about = about.strip_suffix('}').unwrap_or(&about);
                 messages.push_str(&format!("{about},\"message\":{}}}\n", message.json.as_str()));

@@ -17,10 +17,10 @@ use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{counted, on_one_line, percent, shorten, thousands, wrap};
 
 const INDENT: usize = 2;
-/// A group's name takes at most this much of a table.
+/// The widest column of names.
 const MAX_NAME_COLUMNS: usize = 28;
 
-/// The whole page.
+/// Formats the page.
 pub(crate) fn render(page: &UsagePage<'_>, width: usize) -> String {
     let mut out = String::new();
     match page.session {
@@ -48,7 +48,7 @@ pub(crate) fn render(page: &UsagePage<'_>, width: usize) -> String {
     for (name, totals) in
         [("model", &page.calls.by_model), ("task", &page.calls.by_task), ("program", &page.calls.by_program)]
     {
-        // One group only would say the same again; a model's name is always worth knowing.
+        // A single group has the same figures as the total; the model's name is always shown.
         if totals.len() > 1 || (name == "model" && !totals.is_empty()) {
             let _ = write!(
                 out,
@@ -68,7 +68,7 @@ pub(crate) fn render(page: &UsagePage<'_>, width: usize) -> String {
 /// The heading of the reasons for cache misses.
 pub(crate) const MISSES_HEADING: &str = "Cache misses, by reason";
 
-/// Why prompts were not read from a cache, how often, and how many tokens were sent anew.
+/// Lists why prompts missed the cache, how often, and how many tokens were sent uncached.
 pub(crate) fn cache_misses(reasons: &[UsageTotal], width: usize) -> String {
     let mut table =
         TextTable::new(&[("reason", Side::Left), ("calls", Side::Right), ("tokens", Side::Right)]);
@@ -156,7 +156,7 @@ fn tokens(total: &UsageTotal, width: usize) -> String {
     format!("{}\n{}", heading.bold(), table.render(width, INDENT))
 }
 
-/// The cost, and the savings of the cache. `by_model` holds the same calls by model.
+/// The cost, and the savings by the cache. `by_model` contains the same calls by model.
 pub(crate) fn cost_lines(total: &UsageTotal, by_model: &[UsageTotal]) -> Vec<String> {
     let priced = total.calls.saturating_sub(total.unpriced);
     let mut lines = Vec::new();
@@ -190,14 +190,14 @@ fn direct_words(savings: &SavingsTotal) -> Option<String> {
     }
 }
 
-/// Whether the maker of a model sells it at a known price.
+/// Whether a model has a list price.
 fn has_list_price(model: &str) -> bool {
     let usage = Usage { input: 1, output: 1, ..Usage::default() };
     let now = PricedCall { model, provider: "", at_ms: i64::MAX, usage, cache_write_1h: 0 };
     now.list_cost().micro_usd.is_some()
 }
 
-/// The savings of the cache. Writing to a cache that is never read costs more than no cache.
+/// The savings by the cache. Writing to a cache that is never read costs more than no cache.
 pub(crate) fn saving_words(total: &UsageTotal) -> Option<String> {
     let (paid, uncached) = (total.cost_micro_usd, total.uncached_micro_usd);
     if uncached == 0 || uncached == paid {
@@ -212,7 +212,7 @@ pub(crate) fn saving_words(total: &UsageTotal) -> Option<String> {
     })
 }
 
-/// Groups of calls, the dearest first.
+/// A table of groups of calls, the most expensive first.
 pub(crate) fn groups(name: &str, totals: &[UsageTotal]) -> TextTable {
     let mut table = TextTable::new(&[
         (name, Side::Left),
@@ -235,14 +235,14 @@ pub(crate) fn groups(name: &str, totals: &[UsageTotal]) -> TextTable {
     table
 }
 
-/// The dearest first, then the largest.
+/// Sorts groups by cost, then by tokens, in descending order.
 pub(crate) fn sorted(totals: &[UsageTotal]) -> Vec<&UsageTotal> {
     let mut totals: Vec<&UsageTotal> = totals.iter().collect();
     totals.sort_by_key(|total| std::cmp::Reverse((total.cost_micro_usd, total.usage.total(), total.calls)));
     totals
 }
 
-/// A group by the name people read.
+/// The display name of a group.
 pub(crate) fn group_name(group: &str) -> String {
     if group.is_empty() { "(unknown)".to_owned() } else { on_one_line(group) }
 }

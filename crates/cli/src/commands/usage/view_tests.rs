@@ -1,4 +1,4 @@
-//! Tests of what is shown about usage.
+//! The output of `usage`.
 
 use throughline_store::UsageOverview;
 use throughline_tokens::Usage;
@@ -76,7 +76,7 @@ fn without_prices_no_sum_is_invented() {
     sum.unpriced = 3;
     let own = [total("a-model-of-my-own", 3, USAGE, 0, 0)];
     assert_eq!(cost_lines(&sum, &own), ["unknown: the price list does not have these models"]);
-    // It has a price where it is sold, which is not where it was asked.
+    // The model has a list price, but not at the provider that was called.
     let elsewhere = [total("claude-sonnet-4-5", 3, USAGE, 0, 0)];
     assert_eq!(
         cost_lines(&sum, &elsewhere),

@@ -9,7 +9,7 @@ use super::tree::{
     line_start, newline,
 };
 
-/// The outermost object; none in a file without a value.
+/// Parses the outermost object; `None` in a file without a value.
 pub(super) fn parse(text: &str) -> Result<Option<SettingNode>, EditRefusal> {
     let mut reader = JsonReader { text, at: if text.starts_with('\u{feff}') { 3 } else { 0 } };
     reader.skip()?;
@@ -46,7 +46,7 @@ impl JsonReader<'_> {
         EditRefusal::Invalid(format!("line {line}: {what}"))
     }
 
-    /// Blanks and comments.
+    /// Skips white space and comments.
     fn skip(&mut self) -> Result<(), EditRefusal> {
         loop {
             let rest = &self.text[self.at..];
@@ -159,19 +159,19 @@ impl JsonReader<'_> {
     }
 }
 
-/// The place behind blanks and comments, and whether there were comments.
+/// The position after white space and comments, and whether there were comments.
 fn after_blanks(text: &str, at: usize) -> (usize, bool) {
     let mut reader = JsonReader { text, at };
     let _ = reader.skip();
     (reader.at, text[at..reader.at].contains('/'))
 }
 
-/// Ways to write a value at a path.
+/// The candidate edits that write a value at a path.
 pub(super) fn set(text: &str, root: Option<&SettingNode>, path: &[String], value: &Value) -> Vec<TextEdit> {
     let writer = JsonWriter { newline: newline(text), step: step(text, root) };
     let Some(root) = root else {
         let object = format!("{{{}{}{}}}", writer.newline, writer.member(path, value, 1), writer.newline);
-        // The comments of a file that has nothing else stay above.
+        // Comments of a file without a value stay above it.
         let before = if text.is_empty() || text.ends_with('\n') { "" } else { writer.newline };
         return vec![TextEdit::insert(text.len(), format!("{before}{object}{}", writer.newline))];
     };
@@ -205,7 +205,7 @@ pub(super) fn set(text: &str, root: Option<&SettingNode>, path: &[String], value
     }
 }
 
-/// The first character on a line that is not blank.
+/// The first non-blank character of a line.
 fn line_of(text: &str, at: usize) -> usize {
     let start = line_start(text, at);
     start + (text[start..].len() - text[start..].trim_start_matches([' ', '\t']).len()).min(at - start)
@@ -221,7 +221,7 @@ fn compact(missing: &[String], value: &Value) -> String {
     format!("{}: {inner}", Value::from(name.as_str()))
 }
 
-/// Behind the last member: a line of its own where members have lines, unless a comment would lose its member.
+/// Inserts after the last member: on a new line if members have separate lines, unless a comment would be separated from its member.
 fn after(
     text: &str,
     node: &SettingNode,
@@ -282,7 +282,7 @@ impl JsonWriter<'_> {
     }
 }
 
-/// How far the text indents from one level to the next.
+/// The indentation of one level in the text.
 fn step<'a>(text: &'a str, root: Option<&SettingNode>) -> &'a str {
     let first = root.and_then(|root| root.entries().first());
     first
@@ -291,7 +291,7 @@ fn step<'a>(text: &'a str, root: Option<&SettingNode>) -> &'a str {
         .unwrap_or("  ")
 }
 
-/// Ways to remove a member.
+/// The candidate edits that remove a member.
 pub(super) fn remove(text: &str, root: &SettingNode, path: &[String]) -> Vec<TextEdit> {
     let Some((name, parents)) = path.split_last() else { return Vec::new() };
     let Some(map) = root.at(parents) else { return Vec::new() };
@@ -300,7 +300,7 @@ pub(super) fn remove(text: &str, root: &SettingNode, path: &[String]) -> Vec<Tex
     let gone = |range: Range<usize>| TextEdit { range, text: String::new() };
     let end = entry.value.span.end;
     let (next, _) = after_blanks(text, end);
-    // The blanks in front of the key go with it, comments do not.
+    // Removes the white space before the key, but no comments.
     let before = text[..entry.key_span.start].trim_end_matches([' ', '\t']);
     let before = before.strip_suffix('\n').map_or(before, |text| text.strip_suffix('\r').unwrap_or(text));
     let start = before.len().max(map.span.start + 1);
@@ -308,7 +308,7 @@ pub(super) fn remove(text: &str, root: &SettingNode, path: &[String]) -> Vec<Tex
         return vec![gone(start..next + 1), gone(entry.key_span.start..next + 1)];
     }
     let Some(previous) = at.checked_sub(1).and_then(|at| map.entries().get(at)) else {
-        // The only member: the braces close again as they were, if there is nothing else between them.
+        // The only member: the braces are closed again, if there is nothing else between them.
         let is_bare = text[map.span.start + 1..entry.key_span.start].trim().is_empty()
             && text[end..map.span.end - 1].trim().is_empty();
         let inside = gone(map.span.start + 1..map.span.end - 1);
@@ -317,7 +317,7 @@ pub(super) fn remove(text: &str, root: &SettingNode, path: &[String]) -> Vec<Tex
     let (comma, has_comment) = after_blanks(text, previous.value.span.end);
     let between = &text[comma + 1..entry.key_span.start];
     if has_comment || !between.trim().is_empty() {
-        // A comment stands between the two: it stays, and the comma with it, if the program allows that one.
+        // A comment between the two members stays, and the comma with it, if the program allows a trailing comma.
         let kept = text[previous.value.span.end..comma].to_owned()
             + text[comma + 1..start.max(comma + 1)].trim_end();
         return vec![TextEdit { range: previous.value.span.end..end, text: kept }, gone(start..end)];

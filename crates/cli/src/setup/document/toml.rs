@@ -10,7 +10,7 @@ use super::tree::{
     EditRefusal, MapLayout, NodeContent, SettingEntry, SettingNode, TextEdit, line_end, line_start, newline,
 };
 
-/// The whole file as a table; none in one without a value.
+/// Parses the file as a table; `None` in a file without a value.
 pub(super) fn parse(text: &str) -> Result<Option<SettingNode>, EditRefusal> {
     let document = Document::parse(text).map_err(|error| EditRefusal::Invalid(error.message().to_owned()))?;
     let root = table(document.as_table());
@@ -23,7 +23,7 @@ fn table(found: &Table) -> SettingNode {
     block(entries)
 }
 
-/// A table with a header: from its first entry to the end of its last.
+/// A table with a header, from its first entry to the end of its last.
 fn block(entries: Vec<SettingEntry>) -> SettingNode {
     let start = entries.iter().map(|entry| entry.key_span.start).min().unwrap_or(0);
     let end = entries.iter().map(|entry| entry.value.span.end).max().unwrap_or(0);
@@ -74,7 +74,7 @@ fn value(found: &TomlValue) -> SettingNode {
     SettingNode { span: found.span().unwrap_or(0..0), content }
 }
 
-/// Ways to write a value at a path: over the one that is there, as a line at the top, or as a table at the end.
+/// The candidate edits that write a value at a path: over the existing one, as a line at the top, or as a table at the end.
 pub(super) fn set(text: &str, root: Option<&SettingNode>, path: &[String], value: &Value) -> Vec<TextEdit> {
     let newline = newline(text);
     if let Some(node) = root.and_then(|root| root.at(path)) {
@@ -99,7 +99,7 @@ pub(super) fn set(text: &str, root: Option<&SettingNode>, path: &[String], value
     }
     let (Some(value), [name]) = (inline(value), path) else { return Vec::new() };
     let line = format!("{} = {value}{newline}", key(name));
-    // Below the values at the top, or above everything.
+    // After the values at the top, or at the start of the file.
     let last = root.and_then(|root| {
         let values = root.entries().iter().filter(|entry| {
             !matches!(entry.value.content, NodeContent::Map { layout: MapLayout::Block, .. })
@@ -118,7 +118,7 @@ pub(super) fn set(text: &str, root: Option<&SettingNode>, path: &[String], value
     below.into_iter().chain([TextEdit::insert(top, line)]).collect()
 }
 
-/// A value on one line.
+/// Formats a value on one line.
 fn inline(value: &Value) -> Option<String> {
     match value {
         Value::String(_) | Value::Bool(_) => Some(value.to_string()),
@@ -137,7 +137,7 @@ fn key(name: &str) -> String {
     if is_bare { name.to_owned() } else { Value::from(name).to_string() }
 }
 
-/// Ways to remove a value with its line, or a table with its lines.
+/// The candidate edits that remove a value with its line, or a table with its lines.
 pub(super) fn remove(text: &str, root: &SettingNode, path: &[String]) -> Vec<TextEdit> {
     let Some(node) = root.at(path) else { return Vec::new() };
     let gone = |range: Range<usize>| TextEdit { range, text: String::new() };
@@ -153,7 +153,7 @@ pub(super) fn remove(text: &str, root: &SettingNode, path: &[String]) -> Vec<Tex
             line_start(text, key)
         }
     };
-    // A blank line above a table was written with it.
+    // A blank line above a table was written with the table.
     let above = text[..start].strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text));
     let with_blank =
         above.filter(|above| above.is_empty() || above.ends_with('\n')).map(|above| gone(above.len()..end));

@@ -1,16 +1,16 @@
-//! A settings file as a tree of values with their positions in the text, and edits of the text.
+//! A settings file as a tree of values with their positions, and edits of the text.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-/// How deep settings may be nested.
+/// The deepest nesting that is parsed.
 pub(super) const MAX_DEPTH: usize = 64;
 
-/// A value and its place in the text.
+/// A value and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SettingNode {
-    /// Its bytes; for a block of YAML and a table of TOML, from its first entry to the end of its last.
+    /// The byte range; for a YAML block or a TOML table, from its first entry to the end of its last.
     pub(super) span: Range<usize>,
     pub(super) content: NodeContent,
 }
@@ -22,7 +22,7 @@ pub(super) enum NodeContent {
     Scalar(Value),
 }
 
-/// Whether a map has a text of its own, from brace to brace.
+/// Whether a map is delimited by braces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MapLayout {
     Braces,
@@ -39,13 +39,13 @@ pub(super) struct SettingEntry {
 /// Why a file was not edited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EditRefusal {
-    /// The text is not of its format.
+    /// The text is invalid in its format.
     Invalid(String),
-    /// It is, but no change of one place does what was asked for.
+    /// No single edit has the intended effect.
     Unusual,
 }
 
-/// One replacement in a text.
+/// A replacement in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TextEdit {
     pub(crate) range: Range<usize>,
@@ -88,7 +88,7 @@ impl SettingNode {
         self.entries().iter().find(|entry| entry.key == name)
     }
 
-    /// The deepest map on a path, and the names that it lacks.
+    /// The deepest existing map on a path, and the names that it lacks.
     pub(super) fn deepest<'a>(&self, path: &'a [String]) -> (&Self, &'a [String]) {
         let mut node = self;
         for (passed, name) in path.iter().enumerate() {
@@ -109,7 +109,7 @@ pub(super) fn newline(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// The start of the line that a place is in.
+/// The start of the line that contains a position.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |newline| newline + 1)
 }
@@ -119,7 +119,7 @@ pub(super) fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
 }
 
-/// Blanks in front of a place on its line, if there is nothing else.
+/// The white space before a position on its line; `None` if there is other text.
 pub(super) fn indentation(text: &str, at: usize) -> Option<&str> {
     let before = &text[line_start(text, at)..at];
     before.chars().all(|letter| letter == ' ' || letter == '\t').then_some(before)

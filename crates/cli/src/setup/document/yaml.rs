@@ -1,4 +1,4 @@
-//! YAML: one document of block mappings, as people write settings. Other constructs are left alone.
+//! YAML: one document of block mappings, the usual form of settings. Other constructs are not edited.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::tree::{
     line_end, line_start, newline,
 };
 
-/// The outermost mapping; none in a file without a value.
+/// Parses the outermost mapping; `None` in a file without a value.
 pub(super) fn parse(text: &str) -> Result<Option<SettingNode>, EditRefusal> {
     let options = granit_parser::options! { flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
     let mut open: Vec<OpenNode> = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn parse(text: &str) -> Result<Option<SettingNode>, EditRefusal> {
             Event::Scalar(text, style, ..) => {
                 let value = match tag {
                     None if style != ScalarStyle::Plain || is_plain(&text) => json!(text),
-                    // A number or a truth value; it is compared as it is written.
+                    // A number or a boolean, which is compared in its written form.
                     None => json!({ "plain": text }),
                     Some(tag) => json!({ "tag": tag, "value": text }),
                 };
@@ -81,7 +81,7 @@ pub(super) fn parse(text: &str) -> Result<Option<SettingNode>, EditRefusal> {
     }
 }
 
-/// A mapping or list whose end has not been seen.
+/// A mapping or list whose end has not been reached.
 struct OpenNode {
     is_map: bool,
     is_flow: bool,
@@ -92,7 +92,7 @@ struct OpenNode {
 impl OpenNode {
     fn node(self, end: usize) -> Result<SettingNode, EditRefusal> {
         let last = self.items.iter().map(|item| item.span.end).max().unwrap_or(self.start);
-        // The end of a block is reported where the next one begins.
+        // The parser reports the end of a block where the next one begins.
         let span = self.start..if self.is_flow { end } else { last.max(self.start) };
         if !self.is_map {
             return Ok(SettingNode { span, content: NodeContent::List(self.items) });
@@ -117,7 +117,7 @@ impl OpenNode {
     }
 }
 
-/// A value as `parse` gives it: what is not text is its plain word.
+/// Converts a value to the form of `parse`, where anything but text is its plain word.
 pub(super) fn as_data(value: &Value) -> Value {
     match value {
         Value::String(_) => value.clone(),
@@ -146,7 +146,7 @@ fn written(value: &Value) -> String {
     }
 }
 
-/// Ways to write a value at a path.
+/// The candidate edits that write a value at a path.
 pub(super) fn set(text: &str, root: Option<&SettingNode>, path: &[String], value: &Value) -> Vec<TextEdit> {
     let newline = newline(text);
     let Some(root) = root else {
@@ -165,7 +165,7 @@ pub(super) fn set(text: &str, root: Option<&SettingNode>, path: &[String], value
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Vec::new() };
     let Some(indent) = indentation(text, first.key_span.start) else { return Vec::new() };
     let end = last.value.span.end.max(last.key_span.end + 1).min(text.len());
-    // The text of a block ends with its last line, and its span on the line after it.
+    // The text of a block ends with its last line, its span on the next line.
     let mut places = vec![line_end(text, end)];
     if text[..end].ends_with('\n') {
         places.insert(0, end);
@@ -179,7 +179,7 @@ pub(super) fn set(text: &str, root: Option<&SettingNode>, path: &[String], value
         .collect()
 }
 
-/// Lines for the missing names, behind a text.
+/// Formats lines for the missing names, after a text.
 fn lines(before: &str, missing: &[String], value: &Value, indent: usize, newline: &str) -> String {
     let mut out = String::new();
     if !before.is_empty() && !before.ends_with('\n') {
@@ -187,7 +187,7 @@ fn lines(before: &str, missing: &[String], value: &Value, indent: usize, newline
     }
     push(&mut out, missing, value, indent, newline);
     if !before.is_empty() && !before.ends_with('\n') {
-        // A file without a newline at its end stays without.
+        // A file without a final line break stays without one.
         out.truncate(out.trim_end().len());
     }
     out
@@ -217,7 +217,7 @@ fn push(out: &mut String, names: &[String], value: &Value, indent: usize, newlin
     }
 }
 
-/// Ways to remove the lines of an entry.
+/// The candidate edits that remove the lines of an entry.
 pub(super) fn remove(text: &str, root: &SettingNode, path: &[String]) -> Vec<TextEdit> {
     let Some((name, parents)) = path.split_last() else { return Vec::new() };
     let Some(parent) = root.at(parents) else { return Vec::new() };
@@ -232,7 +232,7 @@ pub(super) fn remove(text: &str, root: &SettingNode, path: &[String]) -> Vec<Tex
     if let [_] = entries.as_slice()
         && !parents.is_empty()
     {
-        // A section without entries would be null, so it goes as a whole; the caller asks for that by its path.
+        // A section without entries would be null; the caller removes the whole section by its path instead.
         return Vec::new();
     }
     let mut ways = vec![gone(start..line_end(text, end))];

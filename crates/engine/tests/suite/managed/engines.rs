@@ -283,9 +283,12 @@ async fn a_view_that_must_not_be_sent_is_refused_and_the_conversation_stays() {
         (|_, human| made(kept([1, 1, human]), None), "stands twice or out of order"),
         (
             |_, human| made([vec![note("a")], kept([human])].concat(), None),
-            "1 new summaries are shown, 0 told of",
+            "the view shows 1 new summaries, the result describes 0",
         ),
-        (|_, human| made(kept([human]), summary(vec![0])), "0 new summaries are shown, 1 told of"),
+        (
+            |_, human| made(kept([human]), summary(vec![0])),
+            "the view shows 0 new summaries, the result describes 1",
+        ),
         (
             |count, human| made([vec![note("a")], kept([human])].concat(), summary(vec![count + 7])),
             "the summary covers item",

@@ -1,4 +1,4 @@
-//! Rounds joined to one Anthropic stream: one message start and end, with blocks renumbered.
+//! Joins rounds into one Anthropic stream: one message start and end, with renumbered blocks.
 
 use std::collections::HashMap;
 
@@ -13,14 +13,14 @@ const OUTPUT_TOKENS: &str = "/usage/output_tokens";
 pub(super) struct AnthropicSplice {
     names: RecallNames,
     is_first: bool,
-    /// Blocks the client was sent so far.
+    /// The number of blocks sent to the client.
     shown: u64,
-    /// Where the client has the blocks of this round; `None` for those it has not.
+    /// The client's index of each block of this round; `None` for hidden blocks.
     places: HashMap<u64, Option<u64>>,
     hides: bool,
     shows_calls: bool,
     held: Vec<SpliceEvent>,
-    /// What earlier rounds wrote.
+    /// The output tokens of earlier rounds.
     tokens_before: u64,
 }
 
@@ -60,7 +60,7 @@ impl AnthropicSplice {
     }
 }
 
-/// Writes an event of a block at its place, as it came if it stands there already.
+/// Writes an event of a block with the client's index; unchanged if the index is the same.
 fn put(event: &mut SpliceEvent, index: u64, place: u64, raw: &[u8], out: &mut Vec<u8>) {
     if index == place {
         out.extend_from_slice(raw);

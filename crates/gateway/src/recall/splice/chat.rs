@@ -1,4 +1,4 @@
-//! Rounds joined to one Chat Completions stream: one role, one text, one end, with calls renumbered.
+//! Joins rounds into one Chat Completions stream: one role, one text, one end, with renumbered calls.
 
 use std::collections::HashMap;
 
@@ -15,33 +15,33 @@ const ALL_TOKENS: &str = "/usage/total_tokens";
 pub(super) struct ChatSplice {
     names: RecallNames,
     is_first: bool,
-    /// What every chunk of an answer repeats, as the first round had it.
+    /// The members that every chunk of an answer repeats, from the first round.
     head: Option<Map<String, Value>>,
-    /// The calls of this round by their number.
+    /// The calls of this round by index.
     calls: HashMap<u64, CallPlacement>,
-    /// Calls the client was sent.
+    /// The number of calls sent to the client.
     shown: u64,
     hides: bool,
-    /// Whether the client has words of this answer, ...
+    /// Whether the client has received text of this answer.
     has_words: bool,
-    /// ... which the next ones have to be parted from.
+    /// Whether further text needs a separator before it.
     parts: bool,
     held: Vec<PendingChunk>,
     tokens_before: u64,
 }
 
-/// A call of the model.
+/// The state of a call in this round.
 enum CallPlacement {
     Hidden,
-    /// The client has it under this number.
+    /// Sent to the client under this index.
     Shown(u64),
-    /// Nobody knows yet which tool it is of.
+    /// Held back until the name of its tool arrives.
     Unnamed(Vec<Value>),
 }
 
 enum PendingChunk {
     Chunk(SpliceEvent),
-    /// What is no chunk: the marker at the end.
+    /// Not a chunk: the `[DONE]` marker.
     Raw(Vec<u8>),
 }
 
@@ -78,7 +78,7 @@ impl ChatSplice {
         self.has_words |= words.is_some_and(|words| !words.trim().is_empty());
     }
 
-    /// Which pieces of calls the client is sent, and whether they are as they came.
+    /// Returns the pieces of calls for the client, and whether they differ from the received ones.
     fn calls_shown(&mut self, pieces: Vec<Value>) -> (Vec<Value>, bool) {
         let mut shown = Vec::new();
         let mut is_changed = false;
@@ -122,7 +122,7 @@ impl ChatSplice {
         (shown, is_changed)
     }
 
-    /// What of a chunk is for the client now; the end of the round is held back.
+    /// Writes the part of a chunk that the client receives now; holds back the end of the round.
     fn take_chunk(&mut self, mut event: SpliceEvent, raw: &[u8], out: &mut Vec<u8>) {
         self.note(&event.data);
         let mut is_changed = !self.is_first;

@@ -1,27 +1,27 @@
-//! Events of a stream that are left out, held back or rewritten.
+//! Events of a stream that are removed, held back or rewritten.
 
 use serde_json::Value;
 use throughline_wire::{SseFrame, WireEvent};
 
-/// What follows a round.
+/// What follows after a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterRound {
-    /// The model is asked again.
+    /// Another round: the model is called again.
     Round,
-    /// Nothing: this was the last.
+    /// Nothing: it was the last round.
     Nothing,
 }
 
-/// The events of a wire, round after round.
+/// Joins the events of several rounds in one wire format.
 pub(super) trait EventSplice {
-    /// Takes an event; what the client is sent of it goes to `out`.
+    /// Takes an event, and writes the client's part of it to `out`.
     fn take(&mut self, frame: &SseFrame<'_>, out: &mut Vec<u8>);
 
-    /// A round is over.
+    /// Ends a round, and writes the held events to `out` if it was the last.
     fn end(&mut self, next: AfterRound, out: &mut Vec<u8>);
 }
 
-/// An event that is held back, or written anew.
+/// An event that is held back or rewritten.
 pub(super) struct SpliceEvent {
     pub(super) name: Option<String>,
     pub(super) data: Value,
@@ -38,7 +38,7 @@ impl SpliceEvent {
     }
 }
 
-/// The kind of an event, where its name or its data says it.
+/// The kind of an event, from its name or its data.
 pub(super) fn kind_of(frame: &SseFrame<'_>) -> Option<String> {
     if let Some(name) = &frame.name {
         return Some(name.clone().into_owned());
@@ -47,7 +47,7 @@ pub(super) fn kind_of(frame: &SseFrame<'_>) -> Option<String> {
     Some(data.get("type")?.as_str()?.to_owned())
 }
 
-/// Adds to a number under a path, where there is one.
+/// Adds `more` to the number at a JSON pointer, if there is one.
 pub(super) fn add_to(value: &mut Value, pointer: &str, more: u64) {
     if let Some(place) = value.pointer_mut(pointer)
         && let Some(number) = place.as_u64()
@@ -56,7 +56,7 @@ pub(super) fn add_to(value: &mut Value, pointer: &str, more: u64) {
     }
 }
 
-/// A number under a path.
+/// The number at a JSON pointer; 0 if there is none.
 pub(super) fn number_at(value: &Value, pointer: &str) -> u64 {
     value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Rounds joined to one Responses stream: one response start and end, with items and events renumbered.
+//! Joins rounds into one Responses stream: one response start and end, with renumbered items and events.
 
 use std::collections::HashMap;
 
@@ -15,15 +15,15 @@ pub(super) struct ResponsesSplice {
     names: RecallNames,
     is_first: bool,
     id: Option<Value>,
-    /// Events the client was sent so far, which is the number of the next.
+    /// The number of events sent to the client, which is the next sequence number.
     sent: u64,
-    /// Items the client was sent so far.
+    /// The number of items sent to the client.
     shown: u64,
-    /// Where the client has the items of this round; `None` for those it has not.
+    /// The client's index of each item of this round; `None` for hidden items.
     places: HashMap<u64, Option<u64>>,
     hides: bool,
     held: Vec<SpliceEvent>,
-    /// Items of earlier rounds that the client has.
+    /// The items of earlier rounds that the client has.
     earlier: Vec<Value>,
     tokens_before: u64,
 }
@@ -48,7 +48,7 @@ impl ResponsesSplice {
         is_own_call(item, &self.names)
     }
 
-    /// Where the client has the item of an event; `None` when it has none of it.
+    /// The client's index of the item of an event; `None` if the item is hidden.
     fn resolve(&mut self, kind: &str, data: &Value) -> Option<u64> {
         let index = number_at(data, "/output_index");
         if kind == "response.output_item.added" {
@@ -77,7 +77,7 @@ impl ResponsesSplice {
         self.sent += u64::from(has_number);
     }
 
-    /// The output of a response without what its client knows nothing of.
+    /// The output of a response without hidden calls.
     fn output_of(&self, event: &mut SpliceEvent) -> Vec<Value> {
         let output = event.data.pointer_mut("/response/output").and_then(Value::as_array_mut);
         let output = output.map(std::mem::take).unwrap_or_default();

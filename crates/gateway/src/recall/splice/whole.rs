@@ -1,4 +1,4 @@
-//! Rounds joined to one answer that is not streamed.
+//! Joins rounds into one answer that is not streamed.
 
 use serde_json::Value;
 use throughline_transcript::WireFormat;
@@ -13,12 +13,12 @@ pub(super) struct WholeSplice {
     names: RecallNames,
     head: Option<(u16, Vec<(String, String)>)>,
     body: Vec<u8>,
-    /// What earlier rounds said: blocks, texts or items.
+    /// The blocks, texts or items of earlier rounds.
     earlier: Vec<Value>,
     tokens_before: u64,
 }
 
-/// An answer: its status, headers and body.
+/// The status, headers and body of an answer.
 type WholeAnswer = (u16, Vec<(String, String)>, Vec<u8>);
 
 impl WholeSplice {
@@ -35,7 +35,7 @@ impl WholeSplice {
         self.body.extend_from_slice(raw);
     }
 
-    /// A round is over; after the last one, what the client is sent.
+    /// Ends a round. Returns the client's answer after the last one.
     pub(super) fn end(&mut self, next: AfterRound) -> Option<WholeAnswer> {
         let body = std::mem::take(&mut self.body);
         let head = self.head.take();
@@ -58,7 +58,7 @@ impl WholeSplice {
         Some((status, headers, answer.to_string().into_bytes()))
     }
 
-    /// Where a wire has what was said.
+    /// The JSON pointer to the blocks, items or calls of an answer.
     fn list(&self) -> &'static str {
         match self.wire {
             WireFormat::Anthropic => "/content",
@@ -74,7 +74,7 @@ impl WholeSplice {
         }
     }
 
-    /// Takes calls of recall tools out. Says whether there were any.
+    /// Removes calls of recall tools. Returns whether there were any.
     fn hide(&self, answer: &mut Value) -> bool {
         let Some(list) = answer.pointer_mut(self.list()).and_then(Value::as_array_mut) else { return false };
         let before = list.len();
@@ -98,7 +98,7 @@ impl WholeSplice {
         name.and_then(Value::as_str).is_some_and(|name| self.names.has(name))
     }
 
-    /// Keeps what a round said that was not the last.
+    /// Stores the content of a round that was not the last.
     fn keep(&mut self, answer: &mut Value) {
         self.tokens_before += number_at(answer, self.tokens().0);
         match self.wire {
@@ -115,7 +115,7 @@ impl WholeSplice {
         }
     }
 
-    /// The last answer, behind what the earlier ones said.
+    /// Inserts the content of earlier rounds into the last answer.
     fn put_together(&mut self, answer: &mut Value) {
         let (output, all) = self.tokens();
         add_to(answer, output, self.tokens_before);
@@ -142,7 +142,7 @@ impl WholeSplice {
         self.end_plainly(answer);
     }
 
-    /// An answer without calls did not stop for them.
+    /// Corrects the stop reason if no call is left.
     fn end_plainly(&self, answer: &mut Value) {
         let (place, for_calls, plainly) = match self.wire {
             WireFormat::Anthropic => ("/stop_reason", "tool_use", "end_turn"),

@@ -1,9 +1,8 @@
 //! Finds conversations in which a run of messages is repeated directly, the second time as if it were new.
 //!
-//! Two gateways with the same record wrote such copies before they compared versions: the second one did not know a turn
-//! that went through the first, so it treated what its client repeated of it as new. People may also send the same
-//! message twice and get the same answer. The calls distinguish the two cases: a real answer has a call whose prompt
-//! ended where the answer begins, and a copied answer has none.
+//! Two gateways with the same record wrote such copies before they compared versions: the second one did not know a turn that went through
+//! the first, so it treated what its client repeated of it as new. People may also send the same message twice and get the same answer. The
+//! calls distinguish the two cases: a real answer has a call whose prompt ended where the answer starts, and a copied answer has none.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,10 +15,10 @@ use super::super::sessions::SessionIds;
 use super::examination::NAMED;
 use super::problem::RecordProblem;
 
-/// A longer run is not looked for: a turn that went through another gateway is a few messages.
+/// The maximum length of a run: a turn through another gateway is a few messages.
 const LONGEST_RUN: usize = 512;
 
-/// A message as far as it matters here.
+/// The relevant data of a message.
 pub(crate) struct MessageDigest {
     pub(crate) seq: i64,
     pub(crate) role: i64,
@@ -53,7 +52,7 @@ fn messages_of(conn: &Connection, session: i64) -> rusqlite::Result<Vec<MessageD
         .collect()
 }
 
-/// The places at which calls were answered.
+/// Returns the positions at which calls were answered.
 fn answered_at(conn: &Connection, session: i64) -> rusqlite::Result<BTreeSet<i64>> {
     conn.prepare_cached(
         "SELECT sent_to_seq FROM calls WHERE session = ?1 AND sent_to_seq IS NOT NULL AND error IS NULL",
@@ -62,7 +61,7 @@ fn answered_at(conn: &Connection, session: i64) -> rusqlite::Result<BTreeSet<i64
     .collect()
 }
 
-/// How many messages of a session are copies.
+/// Returns how many messages of a session are copies.
 pub(crate) fn doubled(messages: &[MessageDigest], answered_at: &BTreeSet<i64>) -> usize {
     let mut newest: HashMap<&[u8], usize> = HashMap::new();
     let (mut at, mut doubled) = (0, 0);
@@ -82,14 +81,14 @@ pub(crate) fn doubled(messages: &[MessageDigest], answered_at: &BTreeSet<i64>) -
     doubled
 }
 
-/// Whether the run from `first` to `second` stands there once more, without calls of its own.
+/// Whether the run from `first` to `second` is repeated without calls of its own.
 fn is_copy(messages: &[MessageDigest], first: usize, second: usize, answered_at: &BTreeSet<i64>) -> bool {
     let run = second - first;
     let (Some(original), Some(copy)) = (messages.get(first..second), messages.get(second..second + run))
     else {
         return false;
     };
-    // An answer comes back in the client's notation, so its bytes may differ.
+    // An answer is repeated in the client's notation, so its bytes may differ.
     let is_same = |(one, other): (&MessageDigest, &MessageDigest)| {
         one.role == other.role && (is_answer(one) || one.hash == other.hash)
     };

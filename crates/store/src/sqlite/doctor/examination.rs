@@ -13,33 +13,33 @@ use crate::sessions::lock::Holder;
 
 use super::super::connection::artifacts_beside;
 
-/// At most so many things are named in a finding.
+/// The maximum number of items named in a finding.
 pub(crate) const NAMED: usize = 20;
 
-/// How closely to look.
+/// The thoroughness of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Everything but the bytes of messages and artifacts.
+    /// Everything except the bytes of messages and artifacts.
     Quick,
     /// Every page, every message and every artifact is read and compared with its hash.
     Thorough,
 }
 
-/// What to examine.
+/// The options of a check.
 #[derive(Clone, Copy)]
 pub struct Examination<'a> {
-    /// How closely to look.
+    /// The thoroughness.
     pub depth: Depth,
     /// The current time.
     pub now_ms: Millis,
-    /// Whether the holder of a lock still runs. Of holders on other machines that cannot be known: they do.
+    /// Whether the holder of a lock is still running. Holders on other machines cannot be checked and count as running.
     pub is_alive: &'a dyn Fn(&Holder) -> bool,
-    /// Where the large texts are, unless they are beside the database or in it.
+    /// The place of large texts, unless they are beside the database or in it.
     pub artifacts: Option<&'a ArtifactPlace>,
 }
 
 impl Examination<'_> {
-    /// The large texts of a record in a file.
+    /// Returns the large texts of a record in a file.
     pub(super) fn files(&self, path: &Path) -> Result<ArtifactFiles> {
         let beside = ArtifactFolder::at(artifacts_beside(path));
         match self.artifacts {
@@ -49,10 +49,10 @@ impl Examination<'_> {
     }
 }
 
-/// What is looked over.
+/// The data to check.
 pub(super) struct CheckedStore<'a> {
     pub(super) conn: &'a Connection,
     pub(super) folder: &'a ArtifactFiles,
-    /// What lay in the folder.
+    /// The contents of the folder.
     pub(super) listing: FolderListing,
 }

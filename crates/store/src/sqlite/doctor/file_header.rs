@@ -1,31 +1,31 @@
 //! The beginning of a database file: the header, and the list of tables with their root pages.
 //!
-//! The pages of a record's schema are written when it is created and never change. Those of a new record, created in the
-//! same way, are equal, so they can replace pages that were overwritten. (If the old record was rebuilt by other tools,
-//! nothing sensible is found through them, and the attempt does no harm.)
+//! The pages of a record's schema are written when it is created and never change. Those of a new record are equal, so they can replace
+//! pages that were overwritten. (If the old record was rebuilt by other tools, nothing useful is found through them, and the attempt does
+//! no harm.)
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Size of what stands before the tables on the first page.
+/// Size of the header before the tables on the first page.
 const HEADER_BYTES: usize = 100;
-/// A page that says where others are.
+/// The type of a page that refers to other pages.
 const INTERIOR: u8 = 0x05;
-/// A page with rows on it.
+/// The type of a page with rows.
 const LEAF: u8 = 0x0d;
 
-/// What of a database is replaced.
+/// The part of a database that is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileHeader {
-    /// What says that it is a database, and of which kind.
+    /// The file header.
     Header,
-    /// Also everything that says which tables there are and where they begin.
+    /// The header and the pages with the list of tables and their root pages.
     Schema,
 }
 
-/// Gives a database the beginning of a new one.
+/// Replaces the beginning of a database with that of a new one.
 pub(super) fn replace_beginning(copy: &Path, new: &Path, part: FileHeader) -> io::Result<()> {
     let fresh = fs::read(new)?;
     let broken = || io::Error::from(io::ErrorKind::InvalidData);
@@ -37,19 +37,19 @@ pub(super) fn replace_beginning(copy: &Path, new: &Path, part: FileHeader) -> io
             file.write_all(pages.page(number).ok_or_else(broken)?)?;
         }
     }
-    // A schema that names pages beyond the end is refused as a whole; empty ones cost their own tables only.
+    // A schema that refers to pages beyond the end is refused as a whole; empty pages affect only their own tables.
     let length = file.metadata()?.len().max(fresh.len() as u64);
     file.set_len(length)?;
     let count = u32::try_from(length / pages.bytes as u64).unwrap_or(u32::MAX);
     let mut header = fresh.get(..HEADER_BYTES).ok_or_else(broken)?.to_vec();
     header[28..32].copy_from_slice(&count.to_be_bytes());
-    // No list of free pages: nothing will be written.
+    // No list of free pages, because nothing will be written.
     header[32..40].fill(0);
     file.seek(SeekFrom::Start(0))?;
     file.write_all(&header)
 }
 
-/// The pages of a database that is well.
+/// The pages of an intact database.
 struct Pages<'a> {
     file: &'a [u8],
     bytes: usize,
@@ -70,7 +70,7 @@ impl<'a> Pages<'a> {
         self.file.get(start..start + self.bytes)
     }
 
-    /// The pages of the table of tables, which begins on the first page.
+    /// Returns the pages of the schema table, which starts on the first page.
     fn of_schema(&self) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         let mut to_visit = vec![1];
@@ -82,7 +82,7 @@ impl<'a> Pages<'a> {
         found
     }
 
-    /// Pages that a page of a table refers to: those below it, and those on which long rows go on.
+    /// Returns the pages that a table page refers to: child pages, and overflow pages of long rows.
     fn referred(&self, page_number: usize) -> Option<Vec<usize>> {
         let page = self.page(page_number)?;
         let start = if page_number == 1 { HEADER_BYTES } else { 0 };
@@ -102,13 +102,13 @@ impl<'a> Pages<'a> {
                     referred.extend(self.long_row(page, at)?);
                 }
             }
-            // A page on which a long row goes on begins with the number of the next.
+            // An overflow page starts with the number of the next.
             _ => {}
         }
         Some(referred)
     }
 
-    /// Pages on which a row goes on that does not fit its own.
+    /// Returns the overflow pages of a row.
     fn long_row(&self, page: &[u8], at: usize) -> Option<Vec<usize>> {
         let (payload, after) = varint(page, at)?;
         let (_, after) = varint(page, after)?;
@@ -129,12 +129,12 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// A number of a few bytes, the highest first.
+/// Reads a big-endian number of a few bytes.
 fn number(bytes: &[u8], at: usize, length: usize) -> Option<usize> {
     bytes.get(at..at + length).map(|bytes| bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)))
 }
 
-/// A number written with seven bits a byte, and where it ends.
+/// Reads a variable-length number with seven bits per byte; returns it with its end.
 fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let mut value = 0;
     for (length, byte) in bytes.get(at..)?.iter().take(8).enumerate() {

@@ -18,15 +18,15 @@ use super::super::progress::StoreProgress;
 use super::examination::{CheckedStore, Depth, NAMED};
 use super::problem::{LostArtifact, RecordProblem};
 
-/// How the names of files begin that are being written.
+/// The prefix of the names of unfinished files.
 const UNFINISHED: &str = ".new-";
 
-/// What lies in the folder; nothing if there is none.
+/// Returns the contents of the folder; empty if there is none.
 pub(super) fn listing(folder: &ArtifactFiles) -> Result<FolderListing> {
     folder.list()
 }
 
-/// Files of a record that others may read or write.
+/// Returns the files of a record that others may read or write.
 pub(super) fn open_to_others(database: &Path, artifacts: &Path) -> Option<RecordProblem> {
     let mut paths = Vec::new();
     let files = ["", "-wal", "-shm", "-journal"].map(|suffix| connection::beside(database, suffix));
@@ -108,7 +108,7 @@ fn known_artifacts(conn: &Connection) -> rusqlite::Result<Vec<ArtifactRow>> {
         .collect()
 }
 
-/// What is wrong with the file of an artifact.
+/// Returns the problem of an artifact's file, if any.
 fn problem_of(folder: &ArtifactFiles, artifact: &ArtifactRow, depth: Depth) -> Option<String> {
     let failure = |error: StoreError| match error {
         StoreError::ArtifactDamaged { problem, .. } => problem,
@@ -145,7 +145,7 @@ fn describe(
     Ok(LostArtifact { id: artifact.id.clone(), problem, path, sessions, messages })
 }
 
-/// Files and rows of artifacts without references, and files that are none.
+/// Returns files and rows of artifacts without references, and unexpected files.
 fn superfluous(place: &CheckedStore<'_>, known: &[ArtifactRow]) -> TxResult<Vec<RecordProblem>> {
     let CheckedStore { conn, folder, listing } = place;
     let mut findings = Vec::new();

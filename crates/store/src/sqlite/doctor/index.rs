@@ -1,4 +1,4 @@
-//! Checks the search index: it must contain everything that can be searched, unchanged, and nothing else.
+//! Checks the search index: it must cover exactly the searchable data, unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::super::progress::StoreProgress;
 use super::examination::Depth;
 use super::problem::RecordProblem;
 
-/// Artifacts that were not cut into pieces, or not all of them, though they could be.
+/// Returns artifacts that were not, or not completely, split into pieces, although they are readable.
 pub(super) fn artifacts_without_pieces(
     conn: &Connection,
     folder: &ArtifactFiles,
@@ -30,14 +30,14 @@ pub(super) fn artifacts_without_pieces(
     Ok(found.into_iter().filter(is_readable).map(|(number, _)| number).collect())
 }
 
-/// Pieces of artifacts that are not there.
+/// Returns pieces of missing artifacts.
 pub(super) fn pieces_without_artifact(conn: &Connection) -> rusqlite::Result<Vec<i64>> {
     conn.prepare("SELECT row FROM artifact_pieces WHERE artifact NOT IN (SELECT n FROM artifacts)")?
         .query_map([], |row| row.get(0))?
         .collect()
 }
 
-/// Compares the index with what it should cover.
+/// Compares the index with the data it should cover.
 pub(super) fn check(
     conn: &Connection,
     folder: &ArtifactFiles,
@@ -54,17 +54,16 @@ pub(super) fn check(
     })
 }
 
-/// A segment of the index that does not know what it should.
+/// A segment of the index that does not match its rows.
 pub(super) struct Gap {
     pub(super) segment: IndexSegment,
-    /// Rows it does not cover, or knows wrongly.
+    /// Number of rows that it does not cover, or covers wrongly.
     missing: u64,
-    /// Rows it covers that are not there.
+    /// Number of missing rows that it covers.
     surplus: u64,
 }
 
-/// Segments of the index that are to be made anew: by the rows they say they cover, and if it is to be
-/// thorough, by what every row says.
+/// Returns the segments of the index to rebuild: by the rows they claim to cover, and for a thorough check by the content of every row.
 pub(super) fn gaps(
     conn: &Connection,
     folder: &ArtifactFiles,
@@ -101,7 +100,7 @@ pub(super) fn gaps(
     Ok(gaps)
 }
 
-/// Rows of blocks whose fingerprints are not those of what their rows say.
+/// Returns the number of rows in blocks whose fingerprints differ from those of their rows.
 fn wrong_rows(conn: &Connection, segment: IndexSegment, maker: &mut BlockBuilder<'_>) -> TxResult<u64> {
     let known = fingerprint_index::read(conn, segment)?;
     let mut wrong = 0;

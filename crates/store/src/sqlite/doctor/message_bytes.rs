@@ -16,7 +16,7 @@ use super::super::rows::count;
 use super::examination::NAMED;
 use super::problem::{MessageLocation, RecordProblem};
 
-/// Messages between two reports of progress.
+/// Number of messages between two progress reports.
 const MESSAGES_AT_ONCE: u64 = 1_000;
 
 /// Reads every message and compares it with its hash.
@@ -45,7 +45,7 @@ pub(super) fn check(
         let origin = row.get_ref(4)?.as_blob().unwrap_or_default();
         let is_right = match message_codec::unpack(row.get(3)?, origin, folder) {
             Ok(json) => hash == Some(ContentHash::of(&json).0),
-            // Then the artifact is missing, which is a finding of its own.
+            // The artifact is missing, which is a separate finding.
             Err(StoreError::ArtifactDamaged { .. }) => true,
             Err(_) => false,
         };

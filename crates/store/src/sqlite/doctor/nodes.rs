@@ -14,7 +14,7 @@ use super::super::rows::{count, from_json_text, int, json_text};
 use super::examination::NAMED;
 use super::problem::RecordProblem;
 
-/// Every summary as far as nodes are concerned.
+/// Returns every summary with its node data.
 fn links(conn: &Connection) -> TxResult<HashMap<SummaryId, NodeLink>> {
     let mut links = HashMap::new();
     let any: bool = conn.query_row(
@@ -54,7 +54,7 @@ pub(super) fn check(conn: &Connection) -> TxResult<Vec<RecordProblem>> {
     Ok(vec![RecordProblem::BrokenNodes { count: problems.len() as u64, problems: examples }])
 }
 
-/// Makes leaves of nodes that do not hold together, and plain summaries of those in views.
+/// Turns inconsistent nodes into leaves, and those in views into plain summaries.
 pub(super) fn repair(conn: &Connection) -> TxResult<()> {
     let links = links(conn)?;
     for (id, _) in node_problems(&links) {

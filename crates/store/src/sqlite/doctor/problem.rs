@@ -7,26 +7,26 @@ use crate::artifacts::artifact::ArtifactId;
 use crate::ids::SessionId;
 use crate::sessions::lock::LockRecord;
 
-/// Something that is not as it should be. Lists name the first few; counts count all.
+/// A problem of a record. Lists name the first few items; counts cover all.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RecordProblem {
     /// There is no record yet.
     NoRecord {
-        /// Where it would be.
+        /// The expected path.
         path: PathBuf,
     },
-    /// The database is gone, but its journal or its artifacts are there.
+    /// The database is missing, but its journal or its artifacts exist.
     MissingDatabase {
-        /// Where it should be.
+        /// The expected path.
         path: PathBuf,
     },
-    /// The file is no database, or no longer one.
+    /// The file is not, or no longer, a database.
     NotADatabase {
         /// The file.
         path: PathBuf,
-        /// In the words of SQLite.
+        /// SQLite's message.
         problem: String,
     },
     /// The file is a database of another program.
@@ -38,195 +38,195 @@ pub enum RecordProblem {
     FutureSchema {
         /// Its version.
         found: i64,
-        /// The newest we know.
+        /// The newest supported version.
         known: i64,
     },
     /// The database was written by an older version and has not been opened since.
     OldSchema {
         /// Its version.
         found: i64,
-        /// The newest we know.
+        /// The newest supported version.
         known: i64,
     },
     /// A file cannot be read.
     Inaccessible {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         problem: String,
     },
     /// Pages of the database are damaged.
     Damage {
-        /// In the words of SQLite.
+        /// SQLite's messages.
         problems: Vec<String>,
     },
     /// Others than the owner may read or write files.
     OpenToOthers {
-        /// How many files and folders.
+        /// Number of files and folders.
         count: u64,
         /// The files.
         paths: Vec<PathBuf>,
     },
-    /// Artifacts the record refers to are missing or damaged.
+    /// Recorded artifacts are missing or damaged.
     LostArtifacts {
-        /// How many.
+        /// Their number.
         count: u64,
         /// The artifacts.
         artifacts: Vec<LostArtifact>,
     },
     /// Artifacts without references.
     OrphanedArtifacts {
-        /// How many.
+        /// Their number.
         count: u64,
         /// Size of their files.
         bytes: u64,
         /// The artifacts.
         artifacts: Vec<ArtifactId>,
     },
-    /// Files a process left behind when it died.
+    /// Files left by a process that died.
     AbandonedFiles {
         /// The files.
         paths: Vec<PathBuf>,
     },
-    /// Files among the artifacts that are none of ours.
+    /// Unexpected files in the folder of artifacts.
     StrangeFiles {
         /// The files.
         paths: Vec<PathBuf>,
     },
-    /// Sessions that ended by a compaction whose successor is not there.
+    /// Sessions that ended by a compaction without a successor.
     DeadEnds {
-        /// How many.
+        /// Their number.
         count: u64,
         /// The sessions.
         sessions: Vec<SessionId>,
     },
-    /// Sessions whose parent is not there.
+    /// Sessions with a missing parent.
     LostParents {
-        /// How many.
+        /// Their number.
         count: u64,
         /// The sessions.
         sessions: Vec<SessionId>,
     },
-    /// Sessions whose place among others is recorded wrongly.
+    /// Sessions with a wrong position in the tree.
     WrongLinks {
-        /// How many.
+        /// Their number.
         count: u64,
         /// The sessions.
         sessions: Vec<SessionId>,
     },
-    /// Views that name messages that are not there, or do not grow with their session.
+    /// Views with missing messages, or that do not grow with their session.
     BrokenViews {
-        /// How many.
+        /// Their number.
         count: u64,
         /// The sessions.
         sessions: Vec<SessionId>,
     },
-    /// Sessions whose counters disagree with their messages and calls.
+    /// Sessions whose counters differ from their messages and calls.
     WrongCounters {
-        /// How many.
+        /// Their number.
         count: u64,
         /// The sessions.
         sessions: Vec<SessionId>,
     },
-    /// Messages that should be there and are not.
+    /// Missing messages.
     LostMessages {
-        /// How many.
+        /// Their number.
         count: u64,
-        /// Sessions they were said in.
+        /// Their sessions.
         sessions: Vec<SessionId>,
     },
-    /// Messages that two gateways on one home recorded a second time.
+    /// Messages that two gateways on one home recorded twice.
     DoubledMessages {
-        /// How many are copies.
+        /// The number of copies.
         count: u64,
-        /// Sessions they stand in.
+        /// Their sessions.
         sessions: Vec<SessionId>,
     },
-    /// Messages whose bytes are not what was said.
+    /// Messages with damaged bytes.
     UnreadableMessages {
-        /// How many.
+        /// Their number.
         count: u64,
-        /// Where the first few are.
+        /// The locations of the first few.
         places: Vec<MessageLocation>,
     },
-    /// Rows that belong to no session.
+    /// Rows without a session.
     OrphanedRows {
-        /// How many.
+        /// Their number.
         count: u64,
-        /// Of which tables.
+        /// Their tables.
         tables: Vec<String>,
     },
-    /// Nodes that do not hold together with what they took up.
+    /// Nodes that are inconsistent with the nodes they include.
     BrokenNodes {
-        /// How many.
+        /// Their number.
         count: u64,
-        /// Which, and what is wrong with each.
+        /// The nodes with their problems.
         problems: Vec<String>,
     },
-    /// Calls whose preamble is not there.
+    /// Calls with a missing preamble.
     LostPreambles {
-        /// How many preambles.
+        /// The number of preambles.
         count: u64,
     },
-    /// The index that searches use disagrees with the messages and artifacts.
+    /// The search index differs from the messages and artifacts.
     SearchIndex {
-        /// Texts that should be covered and are not, or not as they are.
+        /// Number of texts that are not, or wrongly, covered.
         missing: u64,
-        /// Entries of texts that are not there.
+        /// Number of entries of missing texts.
         surplus: u64,
     },
-    /// Locks of processes that are dead or late.
+    /// Locks of dead or late processes.
     StaleLocks {
         /// The locks.
         locks: Vec<LockRecord>,
     },
 }
 
-/// An artifact whose text cannot be read.
+/// An artifact with an unreadable text.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct LostArtifact {
     /// The artifact.
     pub id: ArtifactId,
-    /// `missing`, or what else is wrong.
+    /// `missing`, or the damage.
     pub problem: String,
-    /// Where its file should be.
+    /// The expected path of its file.
     pub path: PathBuf,
     /// Sessions that refer to it.
     pub sessions: Vec<SessionId>,
-    /// Messages it is a part of, which cannot be read without it.
+    /// Number of messages that cannot be read without it.
     pub messages: u64,
 }
 
-/// Where a message is.
+/// The location of a message.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct MessageLocation {
     /// The session.
     pub session: SessionId,
-    /// The place in it.
+    /// The position in it.
     pub seq: u64,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Worth knowing.
+    /// For information.
     Notice,
-    /// Nothing is lost, but something does not work as it should.
+    /// Nothing is lost, but something does not work properly.
     Warning,
     /// Something is lost, or the record cannot be used.
     Serious,
 }
 
-/// What can be done about a finding.
+/// The remedy of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
-    /// Mending does this.
+    /// A repair fixes it.
     Mend(&'static str),
-    /// Only a person can.
+    /// The user has to fix it.
     ByHand(&'static str),
-    /// Nothing has to be done, or nothing can be.
+    /// Nothing needs to be done, or nothing can be.
     Nothing(&'static str),
 }
 
@@ -301,7 +301,7 @@ impl fmt::Display for RecordProblem {
 }
 
 impl RecordProblem {
-    /// How bad it is.
+    /// Returns the severity.
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self {
@@ -334,7 +334,7 @@ impl RecordProblem {
         }
     }
 
-    /// What it means for the user.
+    /// Returns the meaning for the user.
     #[must_use]
     pub fn meaning(&self) -> &'static str {
         match self {
@@ -378,7 +378,7 @@ impl RecordProblem {
         }
     }
 
-    /// What can be done about it.
+    /// Returns the remedy.
     #[must_use]
     pub fn remedy(&self) -> Remedy {
         match self {
@@ -426,7 +426,7 @@ impl RecordProblem {
         }
     }
 
-    /// Whether mending does something about it.
+    /// Whether a repair fixes it.
     #[must_use]
     pub fn is_mendable(&self) -> bool {
         matches!(self.remedy(), Remedy::Mend(_))

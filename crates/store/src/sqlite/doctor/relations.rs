@@ -1,5 +1,5 @@
-//! Checks relations between rows: sessions and their links, counters and what they count, views and the messages they
-//! refer to, rows and their sessions.
+//! Checks relations between rows: sessions and their links, counters and the counted data, views and the messages they refer to, rows and
+//! their sessions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use super::super::progress::StoreProgress;
 use super::examination::NAMED;
 use super::problem::RecordProblem;
 
-/// Tables whose rows belong to a session, with the column that names it.
+/// Tables with rows of a session, with the column of the session.
 pub(super) const OF_SESSIONS: [(&str, &str); 6] = [
     ("messages", "session"),
     ("view_items", "session"),
@@ -23,7 +23,7 @@ pub(super) const OF_SESSIONS: [(&str, &str); 6] = [
     ("artifact_refs", "session"),
 ];
 
-/// SessionTotals of a session as they are kept, or as they are counted.
+/// The totals of a session, as stored or as counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SessionTotals {
     pub(crate) messages: i64,
@@ -38,7 +38,7 @@ pub(crate) struct SessionTotals {
     pub(crate) unpriced_calls: i64,
 }
 
-/// A session as far as the doctor looks at it.
+/// The relevant data of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct RelationCheck {
     pub(crate) ordinal: i64,
@@ -56,26 +56,26 @@ pub(crate) struct RelationCheck {
     pub(crate) is_imported: bool,
     pub(crate) kept: SessionTotals,
     pub(crate) counted: SessionTotals,
-    /// Smallest and largest place of its messages.
+    /// The smallest and largest position of its messages.
     pub(crate) places: Option<(i64, i64)>,
 }
 
 impl RelationCheck {
-    /// The place after its last message by what is there.
+    /// Returns the position after its last existing message.
     pub(crate) fn next_seq_by_messages(&self) -> i64 {
         self.places.map_or(self.next_seq, |(_, last)| self.next_seq.max(last.saturating_add(1)))
     }
 
-    /// Messages that should be there and are not.
+    /// Returns the number of missing messages.
     fn lost_messages(&self) -> i64 {
         (self.next_seq_by_messages() - self.first_seq).saturating_sub(self.counted.messages).max(0)
     }
 }
 
-/// All sessions by their ordinals.
+/// All sessions by ordinal.
 pub(crate) type RelationChecks = BTreeMap<i64, RelationCheck>;
 
-/// Reads all sessions and counts what they have.
+/// Reads all sessions and counts their data.
 pub(super) fn relation_checks(conn: &Connection) -> TxResult<RelationChecks> {
     let mut relation_checks: RelationChecks = conn
         .prepare(
@@ -120,12 +120,12 @@ pub(super) fn relation_checks(conn: &Connection) -> TxResult<RelationChecks> {
     Ok(relation_checks)
 }
 
-/// A sum in two columns, the high and the low part of every number apart: absurd figures must not overflow it.
+/// Returns a sum in two columns, of the high and low parts of every number, so that absurd figures do not overflow.
 fn sum(column: &str) -> String {
     format!("total({column} >> 20), total(coalesce({column}, 0) & 1048575)")
 }
 
-/// A sum of [`sum`]; as the counters do, it stops at the largest number there is.
+/// Reads such a sum; like the counters, it saturates.
 fn get_sum(row: &Row<'_>, column: usize) -> rusqlite::Result<i64> {
     let (high, low): (f64, f64) = (row.get(column)?, row.get(column + 1)?);
     Ok((high as i64).saturating_mul(1 << 20).saturating_add(low as i64))
@@ -163,7 +163,7 @@ fn checked(row: &Row<'_>) -> rusqlite::Result<RelationCheck> {
     })
 }
 
-/// Compares rows with one another.
+/// Compares rows with each other.
 pub(super) fn check(
     conn: &Connection,
     progress: &mut dyn FnMut(StoreProgress),
@@ -186,7 +186,7 @@ pub(super) fn check(
     Ok(findings)
 }
 
-/// What is wrong with sessions, given those whose views are broken.
+/// Returns the problems of sessions, given those with broken views.
 pub(crate) fn relation_findings(
     relation_checks: &RelationChecks,
     broken: &HashSet<i64>,
@@ -224,7 +224,7 @@ pub(crate) fn relation_findings(
     findings
 }
 
-/// Sessions that were compacted and nothing came after.
+/// Returns sessions that were compacted and have no successor.
 pub(crate) fn dead_ends(relation_checks: &RelationChecks) -> impl Iterator<Item = &RelationCheck> {
     let tips = tips(relation_checks);
     let ended =
@@ -244,12 +244,12 @@ fn has_lost_parent(checked: &RelationCheck, relation_checks: &RelationChecks) ->
     checked.has_parent_id && !checked.parent.is_some_and(|parent| relation_checks.contains_key(&parent))
 }
 
-/// Whether what is kept of a session is not what is there. Where messages are lost, their place stays theirs.
+/// Whether the stored values of a session differ from its data. The positions of lost messages remain occupied.
 pub(crate) fn has_wrong_counters(checked: &RelationCheck) -> bool {
     checked.kept != checked.counted || checked.next_seq_by_messages() != checked.next_seq
 }
 
-/// Where a session belongs.
+/// The position of a session in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TreePosition {
     pub(crate) tree: i64,
@@ -258,8 +258,8 @@ pub(crate) struct TreePosition {
     pub(crate) parent: Option<i64>,
 }
 
-/// The parent of a session. Parents are older than what hangs on them, but for sub-agents and side calls that were attached
-/// later; one that is neither, or that hangs on the session itself, is no parent.
+/// Returns the parent of a session. Parents are older than their children, except for sub-agents and side calls attached later; any other
+/// younger session, or one that depends on the session itself, is not a parent.
 fn parent_of(checked: &RelationCheck, relation_checks: &RelationChecks) -> Option<i64> {
     let parent = checked.parent?;
     if parent < checked.ordinal {
@@ -277,7 +277,7 @@ fn parent_of(checked: &RelationCheck, relation_checks: &RelationChecks) -> Optio
     (is_attached && next.is_none() && relation_checks.contains_key(&parent)).then_some(parent)
 }
 
-/// The tree of a session: that of what it hangs on, all the way up.
+/// Returns the tree of a session: that of its topmost ancestor.
 fn tree_of(checked: &RelationCheck, relation_checks: &RelationChecks) -> i64 {
     let mut top = checked;
     for _ in 0..=relation_checks.len() {
@@ -286,7 +286,7 @@ fn tree_of(checked: &RelationCheck, relation_checks: &RelationChecks) -> i64 {
             None => return top.ordinal,
             Some(parent) => match relation_checks.get(&parent) {
                 Some(above) => top = above,
-                // Of a tree whose first session is lost, the rest still hangs together by its number.
+                // If the first session of a tree is lost, the others still share its number.
                 None => return top.tree,
             },
         }
@@ -294,7 +294,7 @@ fn tree_of(checked: &RelationCheck, relation_checks: &RelationChecks) -> i64 {
     checked.tree
 }
 
-/// Where sessions belong whose place is recorded wrongly.
+/// Returns the correct positions of sessions that have wrong ones.
 pub(crate) fn right_places(relation_checks: &RelationChecks) -> HashMap<i64, TreePosition> {
     let tips = tips(relation_checks);
     let mut wrong = HashMap::new();
@@ -323,7 +323,7 @@ pub(crate) fn right_places(relation_checks: &RelationChecks) -> HashMap<i64, Tre
     wrong
 }
 
-/// Sessions whose views name what is not there, or do not grow as they should.
+/// Returns sessions whose views refer to missing data, or do not grow as they should.
 pub(super) fn broken_views(conn: &Connection, relation_checks: &RelationChecks) -> TxResult<HashSet<i64>> {
     let mut count_run =
         conn.prepare("SELECT count(*) FROM messages WHERE session = ?1 AND seq >= ?2 AND seq < ?3")?;
@@ -347,7 +347,7 @@ pub(super) fn broken_views(conn: &Connection, relation_checks: &RelationChecks) 
     Ok(sessions_with_broken_views(runs, relation_checks, count)?)
 }
 
-/// What a view shows of a session: a range of it, or a message in other words.
+/// A part of a view: a range of a session, or a changed message.
 pub(crate) struct ViewRun {
     pub(crate) session: i64,
     pub(crate) kind: i64,
@@ -357,7 +357,7 @@ pub(crate) struct ViewRun {
     pub(crate) has_no_rendition: bool,
 }
 
-/// The same of what was read; `count` says how many messages of a run are there.
+/// The same for parts that were read; `count` returns how many messages of a run exist.
 pub(crate) fn sessions_with_broken_views<E>(
     runs: impl Iterator<Item = Result<ViewRun, E>>,
     relation_checks: &RelationChecks,
@@ -385,7 +385,7 @@ pub(crate) fn sessions_with_broken_views<E>(
     Ok(broken)
 }
 
-/// Whether all messages of a run are there. Most sessions have all of theirs, and then nothing need be asked.
+/// Whether all messages of a run exist. Most sessions have all of theirs, and then no query is needed.
 fn has_run<E>(
     of: &RelationCheck,
     first: i64,

@@ -27,25 +27,25 @@ use super::relations::{self, OF_SESSIONS, RelationCheck, RelationChecks};
 use super::salvage::{self, SalvageReport};
 use super::{Depth, Diagnosis, Examination, files, index, nodes};
 
-/// The owner of messages whose session is lost, where the true owner is unknown.
+/// The owner of messages without a session, if the true owner is unknown.
 const NOBODY: &str = "recovered";
 
-/// What mending did.
+/// The result of a repair.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct RepairReport {
-    /// What was wrong.
+    /// The problems before.
     pub before: Vec<RecordProblem>,
-    /// What still is.
+    /// The remaining problems.
     pub after: Vec<RecordProblem>,
-    /// Where everything is as it was before; nothing if nothing was to be mended.
+    /// The backup of everything before the repair; `None` if there was nothing to repair.
     pub backup: Option<PathBuf>,
-    /// What was saved, if the database had to be made anew.
+    /// The salvaged data, if the database had to be recreated.
     pub salvaged: Option<SalvageReport>,
 }
 
 impl RepairReport {
-    /// Mends the record at `path` as far as that can be done. Everything is first put into the file `backup_to`, which must
-    /// not be there yet. No other program should be using the record.
+    /// Repairs the record at `path` as far as possible. Everything is first written to the new file `backup_to`. No other program should be
+    /// using the record.
     pub fn of_repair(
         path: &Path,
         examination: &Examination<'_>,
@@ -70,7 +70,7 @@ impl RepairReport {
             let store = store.with_artifacts(examination.artifacts)?;
             repair_rows(&store, examination, progress)?;
             repair_index(&store, examination.depth, progress)?;
-            // What was lost may be all that referred to an artifact; then it is not for us to throw it away.
+            // The lost data may have had the only references to an artifact, so nothing is removed.
             if salvaged.is_none() {
                 remove_orphans(&store)?;
             }
@@ -80,7 +80,7 @@ impl RepairReport {
     }
 }
 
-/// Puts everything into a backup: as a consistent copy where the database can be opened, else as the files lie there.
+/// Backs up everything: as a consistent copy if the database can be opened, or else the files unchanged.
 fn back_up(
     path: &Path,
     to: &Path,
@@ -98,7 +98,7 @@ fn back_up(
     }
 }
 
-/// Whether there is something at a place that may be opened as a record; opening would make one otherwise.
+/// Whether there is a file that may be opened as a record; opening would create one otherwise.
 fn is_record(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.len() > 0)
         && super::open_for_reading(path, version_after(STEPS)).is_ok()
@@ -128,7 +128,7 @@ fn take_rights_of_others(_database: &Path, _findings: &[RecordProblem]) -> Resul
     Ok(())
 }
 
-/// Puts rows right that should fit one another, in one transaction.
+/// Corrects inconsistent rows, in one transaction.
 fn repair_rows(
     store: &SqliteStore,
     examination: &Examination<'_>,
@@ -140,7 +140,7 @@ fn repair_rows(
     store.write("mending", Write::Heavy, |conn| {
         name_wire_formats(conn)?;
         let adopted = adopt_messages(conn)?;
-        // They belong to somebody else now, and are found by that.
+        // They have another owner now, by which they are found.
         read_again(conn, store.artifact_files(), &adopted)?;
         for (table, column) in OF_SESSIONS {
             let sql = format!("DELETE FROM {table} WHERE {column} NOT IN (SELECT ordinal FROM sessions)");
@@ -176,7 +176,7 @@ fn repair_rows(
     Ok(())
 }
 
-/// A session whose wire format is no known word cannot be read at all. It gets the one that sessions made for lost messages get.
+/// Sets the wire format of sessions with an unknown one, which could not be read, to that of sessions made for lost messages.
 fn name_wire_formats(conn: &Connection) -> TxResult<()> {
     let known: Vec<String> = WireFormat::ALL.iter().map(|known| format!("'{}'", known.name())).collect();
     let sql = format!("UPDATE sessions SET dialect = 'chat' WHERE dialect NOT IN ({})", known.join(", "));
@@ -184,7 +184,7 @@ fn name_wire_formats(conn: &Connection) -> TxResult<()> {
     Ok(())
 }
 
-/// Gives messages whose session is lost a session of their own, so that they can be read and found. Gives their ids.
+/// Gives messages without a session a new one, so that they can be read and found. Returns their ids.
 fn adopt_messages(conn: &Connection) -> TxResult<Vec<i64>> {
     let adopted: Vec<i64> = conn
         .prepare("SELECT id FROM messages WHERE session NOT IN (SELECT ordinal FROM sessions)")?
@@ -201,7 +201,7 @@ fn adopt_messages(conn: &Connection) -> TxResult<Vec<i64>> {
         .prepare("SELECT DISTINCT owner FROM sessions LIMIT 2")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    // Where there is only one owner, or none is left to tell, it is clear enough whose they are.
+    // If there is only one owner, or none, the messages are assigned to that one or to the local owner.
     let owner = match owners.as_slice() {
         [] => Owner::LOCAL,
         [only] => only,
@@ -265,8 +265,8 @@ fn recount(conn: &Connection, relation_checks: &RelationChecks) -> TxResult<()> 
     Ok(())
 }
 
-/// Leaves out of a view what is not there, and lets it grow again. A message that is lost but was shown in other words
-/// is still shown in them. A view of which nothing is left shows what is left of the conversation.
+/// Removes missing data from a view, and makes it grow again. A lost message that was shown changed is still shown so. A view without any
+/// remaining data shows the remaining messages of the conversation.
 fn repair_view(conn: &Connection, ordinal: i64, relation_checks: &RelationChecks) -> TxResult<()> {
     let Some(session) = session_at(conn, count(ordinal))? else { return Ok(()) };
     let mut kept = Vec::new();
@@ -284,7 +284,7 @@ fn repair_view(conn: &Connection, ordinal: i64, relation_checks: &RelationChecks
         let (first, end): (Option<i64>, Option<i64>) = (row.get(2)?, row.get(3)?);
         match (row.get(0)?, of) {
             (views::RANGE, Some(of)) => {
-                // The open run of a session comes last, and is put there again below.
+                // The open run of a session comes last, and is added again below.
                 let end = end.unwrap_or_else(|| of.next_seq_by_messages());
                 add_present(conn, of, first.unwrap_or_default(), end, &mut kept)?;
                 if of.ordinal == ordinal {
@@ -344,7 +344,7 @@ fn repair_view(conn: &Connection, ordinal: i64, relation_checks: &RelationChecks
     write_view(conn, &session, relation_checks, own_end, kept)
 }
 
-/// Writes a mended view: its items, and the run of the session's own messages that grows, which leaves out what is lost.
+/// Writes a repaired view: its items, and the growing run of the session's own messages without the lost ones.
 fn write_view(
     conn: &Connection,
     session: &Session,
@@ -360,7 +360,7 @@ fn write_view(
     views::write_from(conn, session, 0, &kept)
 }
 
-/// What a lost message was shown as.
+/// Returns a lost message in the form in which it was shown.
 fn lost_message(json: String, tokens: u64) -> ViewItem {
     ViewItem::Synthetic { kind: "lost_message".to_owned(), json, tokens }
 }
@@ -370,7 +370,7 @@ fn is_there(conn: &Connection, of: &RelationCheck, seq: i64) -> rusqlite::Result
         .query_row((of.ordinal, seq), |row| row.get(0))
 }
 
-/// Adds the messages of a run that are there, as runs.
+/// Adds the existing messages of a run, as runs.
 fn add_present(
     conn: &Connection,
     of: &RelationCheck,
@@ -389,7 +389,7 @@ fn add_present(
     Ok(())
 }
 
-/// Makes the index whole.
+/// Rebuilds the incomplete parts of the index.
 fn repair_index(store: &SqliteStore, depth: Depth, progress: &mut dyn FnMut(StoreProgress)) -> Result<()> {
     let folder = store.artifact_files().clone();
     store.write("mending the index", Write::Heavy, |conn| {
@@ -411,8 +411,8 @@ fn repair_index(store: &SqliteStore, depth: Depth, progress: &mut dyn FnMut(Stor
     Ok(())
 }
 
-/// Removes artifacts without references and files that were left behind. In a transaction: a writer of artifacts holds
-/// the right to write, so no file goes that is just being made.
+/// Removes artifacts without references and abandoned files. In a transaction: a writer of artifacts holds the write lock, so no file is
+/// removed that is being created.
 fn remove_orphans(store: &SqliteStore) -> Result<()> {
     let folder = store.artifact_files();
     store.write("releasing artifacts", Write::Heavy, |conn| {

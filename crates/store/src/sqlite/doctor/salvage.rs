@@ -21,20 +21,20 @@ use super::super::migrate::{STEPS, bring_up_to_date};
 use super::super::progress::StoreProgress;
 use super::file_header::{FileHeader, replace_beginning};
 
-/// How often a table that is badly damaged is asked for another part of a gap.
+/// The maximum number of probes per badly damaged table.
 const PROBES_A_TABLE: usize = 20_000;
 
-/// A table that is copied.
+/// A table to copy.
 struct SalvageTable {
     name: &'static str,
     key: TableKey,
 }
 
-/// What the rows of a table are found by.
+/// The key of a table.
 enum TableKey {
     /// A number.
     Number(&'static str),
-    /// Something else; where its first part is a number of another table, rows are also looked up by that.
+    /// Other columns; if the first one is the number of another table, rows are also looked up by it.
     Columns(&'static [&'static str]),
 }
 
@@ -51,27 +51,27 @@ const TABLES: [SalvageTable; 10] = [
     SalvageTable { name: "preambles", key: TableKey::Columns(&["id"]) },
 ];
 
-/// What was saved.
+/// The salvaged data.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct SalvageReport {
-    /// The damaged database, kept as it was.
+    /// The damaged database, unchanged.
     pub damaged: PathBuf,
-    /// What was copied of each table.
+    /// The result for each table.
     pub tables: Vec<SalvagedTable>,
 }
 
-/// What was copied of a table.
+/// The result for a table.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct SalvagedTable {
-    /// The table.
+    /// The name of the table.
     pub name: &'static str,
-    /// Rows that were copied.
+    /// Number of rows copied.
     pub rows: u64,
-    /// Whether some could not be read.
+    /// Whether some rows could not be read.
     pub has_losses: bool,
 }
 
-/// Whether a database that does not say so is a record of ours by the tables in it.
+/// Whether a database without our application id is a record, judged by its tables.
 pub(super) fn looks_like_ours(path: &Path) -> bool {
     let count = |conn: Connection| {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE name IN
@@ -83,15 +83,15 @@ pub(super) fn looks_like_ours(path: &Path) -> bool {
         .is_ok_and(|tables| tables == 5)
 }
 
-/// Copies what can be read of the database at `path` into a new one, which takes its place; the damaged one is kept
-/// beside it. `None`, and nothing is changed, if nothing at all can be read.
+/// Copies everything readable of the database at `path` to a new one, which replaces it; the damaged one is renamed and kept beside it.
+/// `None`, without any change, if nothing can be read.
 pub(super) fn salvage(
     path: &Path,
     now_ms: Millis,
     progress: &mut dyn FnMut(StoreProgress),
 ) -> Result<Option<SalvageReport>> {
     let mut work = || -> TxResult<Option<SalvageReport>> {
-        // What others write from now on would go to the damaged file.
+        // Later writes by others would go to the damaged file.
         if connection::is_in_use(path) {
             return Err(StoreError::Busy { path: path.to_path_buf() }.into());
         }
@@ -117,7 +117,7 @@ pub(super) fn salvage(
     work().map_err(|error| error.into_store_error("saving what can be read", path))
 }
 
-/// Makes a record with nothing in it.
+/// Creates an empty record.
 fn make_empty(path: &Path, now_ms: Millis) -> TxResult<Connection> {
     connection::make_private_file(path)
         .map_err(|source| TxError::from(io_error("making a new database", path, source)))?;
@@ -129,7 +129,7 @@ fn make_empty(path: &Path, now_ms: Millis) -> TxResult<Connection> {
     Ok(conn)
 }
 
-/// Opens a damaged database for reading: as it is, or a copy of it with a beginning that can be read.
+/// Opens a damaged database for reading: as it is, or a copy with a readable beginning.
 fn open_damaged(path: &Path, new: &Path, workshop: &Path) -> TxResult<Option<Connection>> {
     if let Ok(conn) = open_if_readable(path) {
         return Ok(Some(conn));
@@ -149,10 +149,10 @@ fn open_damaged(path: &Path, new: &Path, workshop: &Path) -> TxResult<Option<Con
     Ok(None)
 }
 
-/// Opens a database if the tables of a record are known in it.
+/// Opens a database if it has the tables of a record.
 fn open_if_readable(path: &Path) -> rusqlite::Result<Connection> {
     let conn = connection::connect(path, OpenMode::Read, connection::BUSY_TIMEOUT)?;
-    // Lets a database be read that is shorter than it says, or whose schema has errors in it.
+    // Allows reading a database that is shorter than stated, or whose schema has errors.
     conn.pragma_update(None, "writable_schema", true)?;
     conn.prepare("SELECT id FROM messages")?;
     conn.prepare("SELECT id FROM sessions")?;
@@ -176,7 +176,7 @@ fn copy_tables(
         salvaged.push(SalvagedTable { name: table.name, rows: copier.rows, has_losses: copier.has_losses });
     }
     for sql in [
-        // Numbers that were given out are not given out again.
+        // Numbers that were used are not used again.
         "INSERT OR REPLACE INTO numbers (name, next)
              SELECT name, max(next, (SELECT coalesce(max(id), 0) + 1 FROM messages)) FROM numbers
              WHERE name = 'message'",
@@ -196,7 +196,7 @@ fn copy_tables(
     Ok(salvaged)
 }
 
-/// Guards are small and few; what of them cannot be read is learnt anew.
+/// Guards are small and few; unreadable ones are learnt again.
 fn copy_guards(source: &Connection, target: &Connection) {
     const COLUMNS: &str = "kind, chain, endpoint, model, name, value, set_ms, expires_ms";
     let copy = || -> rusqlite::Result<()> {
@@ -211,7 +211,7 @@ fn copy_guards(source: &Connection, target: &Connection) {
         }
         Ok(())
     };
-    // Rows up to the damage are kept.
+    // Rows before the damage are used.
     let _ = copy();
 }
 
@@ -226,11 +226,11 @@ struct Copier<'a> {
     probes: usize,
 }
 
-/// How a run of rows ended.
+/// The end of a run of rows.
 enum ScanEnd {
-    /// Everything in it was read.
+    /// All rows were read.
     Whole,
-    /// Damage came after the row with this number, or at once.
+    /// There was damage after the row with this number, or immediately.
     Damaged(Option<i64>),
 }
 
@@ -240,7 +240,7 @@ impl<'a> Copier<'a> {
         target: &'a Connection,
         table: &'a SalvageTable,
     ) -> rusqlite::Result<Self> {
-        // The columns of a new record: what a damaged schema says of them is not to be trusted.
+        // The columns of a new record: a damaged schema is not reliable.
         let columns: Vec<String> = target
             .prepare("SELECT name FROM pragma_table_info(?1)")?
             .query_map([table.name], |row| row.get(0))?
@@ -251,7 +251,7 @@ impl<'a> Copier<'a> {
         Ok(Self { source, table, columns, insert, rows: 0, has_losses: false, probes: 0 })
     }
 
-    /// Copies rows that a condition selects, in an order, until damage comes. `key` is the column a row is known by.
+    /// Copies rows selected by a condition, in an order, until damage. `key` is the column that identifies a row.
     fn copy(&mut self, condition: &str, values: &[i64], order: &str, key: &str) -> ScanEnd {
         let sql = format!(
             "SELECT {}, {key} FROM {} WHERE {condition} ORDER BY {order}",
@@ -266,7 +266,7 @@ impl<'a> Copier<'a> {
                 let values: Vec<Value> =
                     (0..self.columns.len()).map(|column| row.get(column)).collect::<rusqlite::Result<_>>()?;
                 last = row.get::<_, i64>(self.columns.len()).ok();
-                // A row that does not fit the schema is damage too, but of this row alone.
+                // A row that violates the schema is damaged too, but only this row.
                 match self.insert.execute(params_from_iter(values)) {
                     Ok(inserted) => self.rows += inserted as u64,
                     Err(_) => self.has_losses = true,
@@ -283,7 +283,7 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// Copies a table whose rows have numbers, around what is damaged.
+    /// Copies a table with numbered rows, around the damage.
     fn copy_by_number(&mut self, key: &str) {
         let mut gaps = vec![(i64::MIN, i64::MAX)];
         while let Some((low, high)) = gaps.pop() {
@@ -298,12 +298,12 @@ impl<'a> Copier<'a> {
                 continue;
             };
             let high = last.map_or(high, |last| last.saturating_sub(1));
-            // One row, or nothing left to part.
+            // One row, or nothing left to split.
             if low >= high {
                 continue;
             }
             let (low, high) = match (low, high) {
-                // Numbers are small and positive: no use in halving what lies outside of them.
+                // Numbers are small and positive: do not bisect the range outside of them.
                 (i64::MIN, high) => (0, high),
                 other => other,
             };
@@ -313,8 +313,7 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// Copies a table whose rows have other keys: from both ends, and, where the first part of the key is a number, for
-    /// each that occurs.
+    /// Copies a table with other keys: from both ends, and, if the first part of the key is a number, for each of its values.
     fn copy_by_columns(&mut self, columns: &[&str]) -> rusqlite::Result<()> {
         let forward = columns.join(", ");
         let backward: Vec<String> = columns.iter().map(|column| format!("{column} DESC")).collect();
@@ -342,7 +341,7 @@ impl<'a> Copier<'a> {
     }
 }
 
-/// Puts a new database in the place of a damaged one, which is kept beside it. At no time is there none.
+/// Replaces a damaged database with a new one, and keeps the damaged one beside it. There is a database at every moment.
 fn put_in_place(path: &Path, new: &Path, now_ms: Millis) -> std::io::Result<PathBuf> {
     let time = jiff::Timestamp::from_millisecond(now_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     let stamp = time.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%d_%H%M%S").to_string();
@@ -350,7 +349,7 @@ fn put_in_place(path: &Path, new: &Path, now_ms: Millis) -> std::io::Result<Path
     if fs::symlink_metadata(&damaged).is_ok() {
         return Err(std::io::ErrorKind::AlreadyExists.into());
     }
-    // The journal goes first: beside another database it would be taken for that one's.
+    // The journal is moved first: SQLite would apply it to another database beside it.
     for suffix in ["-wal", "-journal"] {
         let journal = connection::beside(path, suffix);
         if journal.is_file() {

@@ -10,17 +10,17 @@ use crate::record_search::source::{LookupTerms, SegmentLookup};
 use super::super::error::{TxError, TxResult};
 use super::{COVERED_SLICE, IndexSegment, SegmentKeys};
 
-/// Asks segments, one after the other.
+/// Looks up segments in turn.
 pub(in crate::sqlite) struct IndexLookup<'c> {
     conn: &'c Connection,
     sealed: CachedStatement<'c>,
     open: CachedStatement<'c>,
-    /// Segments that have blocks in the open form: hardly ever another than the one that grows.
+    /// Segments with blocks in the open form: usually only the one that grows.
     open_segments: BTreeSet<IndexSegment>,
 }
 
 impl<'c> IndexLookup<'c> {
-    /// Of the index as it is now.
+    /// Creates a lookup in the present index.
     pub(in crate::sqlite) fn new(conn: &'c Connection) -> rusqlite::Result<Self> {
         let mut open_segments = BTreeSet::new();
         let mut last = conn.prepare_cached("SELECT max(block) FROM clues_open WHERE block < ?1")?;
@@ -60,12 +60,12 @@ impl<'c> IndexLookup<'c> {
         Ok(())
     }
 
-    /// The blocks of a sealed segment that hold a fingerprint.
+    /// Returns the blocks of a sealed segment with a fingerprint.
     fn in_sealed(&mut self, segment: IndexSegment, fingerprint: u32) -> rusqlite::Result<BlockSet> {
         let mut rows = self.sealed.query([segment.slice_keys().start + slice_of(fingerprint) as i64])?;
         Ok(match rows.next()? {
             None => BlockSet::none(),
-            // Where a slice is damaged, any block may hold the fingerprint: the texts decide.
+            // With a damaged slice, any block may have the fingerprint: the texts decide.
             Some(row) => {
                 let holders = holders_of(fingerprint, row.get_ref(0)?.as_blob()?, segment.blocks());
                 holders.unwrap_or_else(BlockSet::all)
@@ -88,10 +88,10 @@ impl SegmentLookup for IndexLookup<'_> {
     }
 
     fn of(&mut self, segment: IndexSegment, wanted: &LookupTerms) -> TxResult<BlockSet> {
-        // IndexBlocks that are not there have no rows either.
+        // Missing blocks have no rows either.
         let mut found = BlockSet::all();
         for alternatives in wanted {
-            // Looking for a reason not to read a block costs a tenth of reading it.
+            // Excluding a block costs a tenth of reading it.
             if found.is_empty() {
                 break;
             }

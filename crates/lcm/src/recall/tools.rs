@@ -418,7 +418,6 @@ fn tell_hits(ask: &GrepQuery, found: &GrepAnswer) -> String {
     if lines.is_empty() {
         lines.push(format!("Nothing in this conversation fits \"{}\".", ask.text));
     }
-    lines.extend(found.names.clone());
     if let Some(seq) = found.looked_back_to {
         lines.push(format!("Looked back to message {seq}; go on with before: {seq}."));
     } else if found.more {
@@ -427,6 +426,7 @@ fn tell_hits(ask: &GrepQuery, found: &GrepAnswer) -> String {
     if let Some(hit) = found.hits.first() {
         lines.push(format!("To read one: {EXPAND} with message: {}, around: the words.", hit.message));
     }
+    lines.extend(found.names.clone());
     lines.join("\n")
 }
 

@@ -47,6 +47,9 @@ enum Command {
         /// Only these modes, for example balanced (repeatable).
         #[arg(long = "only", value_name = "MODE")]
         only: Vec<String>,
+        /// Only notes by rules, or only by a model.
+        #[arg(long, value_enum)]
+        notes: Option<economy::Author>,
         /// Take system prompt and tools from this Claude Code (target/clients/node_modules/.bin/claude) instead of texts of the same sizes.
         #[arg(long, value_name = "PROGRAM")]
         client: Option<PathBuf>,
@@ -275,11 +278,11 @@ pub fn main() -> ExitCode {
         }
         Command::Estimate { folder } => estimate::run(&folder),
         Command::Replay { folder } => replay::run(&folder),
-        Command::Economy { folder, sessions, only, client, truth, model } => {
+        Command::Economy { folder, sessions, only, notes, client, truth, model } => {
             let detail = if sessions { economy::Detail::Sessions } else { economy::Detail::Sums };
             let (client, truth) = (client.as_deref(), truth.as_deref());
             let (only, model) = (only.as_slice(), model.as_deref());
-            economy::run(&economy::EconomyRun { folder: &folder, detail, only, client, truth, model })
+            economy::run(&economy::EconomyRun { folder: &folder, detail, only, notes, client, truth, model })
         }
         Command::GatewayCost { folder, program, own_model } => {
             use crate::gateway::cost::Authors;

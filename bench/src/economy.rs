@@ -40,6 +40,31 @@ pub(crate) enum Detail {
     Sessions,
 }
 
+/// Who writes the notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Author {
+    /// Rules, at no cost.
+    Rules,
+    /// A model, at the client's expense.
+    Model,
+}
+
+impl Author {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Rules => "rules",
+            Self::Model => "a model",
+        }
+    }
+
+    fn cost(self) -> SummaryCost {
+        match self {
+            Self::Rules => SummaryCost::Free,
+            Self::Model => SummaryCost::ByModel,
+        }
+    }
+}
+
 /// A mode that is measured.
 struct Policy {
     name: &'static str,
@@ -111,6 +136,8 @@ pub(crate) struct EconomyRun<'a> {
     pub(crate) detail: Detail,
     /// The modes to measure; all if empty.
     pub(crate) only: &'a [String],
+    /// Only notes of this author.
+    pub(crate) notes: Option<Author>,
     /// A client whose system prompt and tools are used.
     pub(crate) client: Option<&'a Path>,
     /// The folder of marks, for the contents of views.
@@ -121,7 +148,7 @@ pub(crate) struct EconomyRun<'a> {
 
 /// Runs the benchmark and formats the tables.
 pub(crate) fn run(asked: &EconomyRun<'_>) -> Result<String, String> {
-    let EconomyRun { folder, detail, only, client, truth, model } = *asked;
+    let EconomyRun { folder, detail, only, notes, client, truth, model } = *asked;
     let prompt = client.map_or_else(|| Ok(ClientPrompt::claude_code()), captured)?;
     let error_text = |error: std::io::Error| error.to_string();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(error_text)?;
@@ -132,7 +159,10 @@ pub(crate) fn run(asked: &EconomyRun<'_>) -> Result<String, String> {
         "The bill in percent of the recorded client's own prompts, priced by the rules of the provider's cache\n\n",
     );
     let (mut verdicts, mut splits) = (String::new(), String::new());
-    for (who, summaries) in [("rules", SummaryCost::Free), ("a model", SummaryCost::ByModel)] {
+    for author in
+        [Author::Rules, Author::Model].into_iter().filter(|author| notes.is_none_or(|only| only == *author))
+    {
+        let (who, summaries) = (author.words(), author.cost());
         let _ = writeln!(
             out,
             "{:<22} {:>6} {:>9} {:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>7} {:>6} {:>7}",
@@ -220,7 +250,7 @@ pub(crate) fn run(asked: &EconomyRun<'_>) -> Result<String, String> {
          prompt and tools read from the cache; read, messages; written; answers.\n\
          dearer: sessions that cost more than without; worst: the most that had been paid after any call, against without.\n\n",
     );
-    if let Some(watch) = &memory {
+    if let Some(watch) = memory.as_ref().filter(|_| !memories.is_empty()) {
         out.push_str(&memory::table(&memories, &watch.recordings, detail == Detail::Sessions)?);
         out.push('\n');
     }

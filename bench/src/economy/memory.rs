@@ -1,14 +1,17 @@
 //! What the sent views contain: answers to the questions of a reader who takes over at a marked line, and the anchors (paths, names,
 //! flags, hashes, numbers) in the arguments of the agent's calls that occurred earlier in the conversation.
 //!
-//! An anchor that is not in the view can be looked up. The query is the agent's last text before the call, without the anchor, and the
-//! first five passages count. Plain BM25 over the same messages is the baseline.
+//! An anchor that is not in the view can be looked up. The recall is asked with the agent's last words before the call, without the
+//! anchor. What it answers is the list of names that the view no longer has, which counts as one passage, and passages of the
+//! search: five together. Beside it the first five passages of the search alone, and plain BM25 over the same messages: five
+//! passages, and as many as are as long as the whole answer.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use throughline_lcm::list_names;
 use throughline_replay::Recording;
 use throughline_store::{NewMessage, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
 use throughline_transcript::{DecodeOptions, Message, Transcript};
@@ -22,6 +25,10 @@ use crate::takeover::sent::{Marks, ViewScore, asked_percent};
 
 /// The number of passages of a recall that count.
 const PASSAGES: usize = 5;
+/// Characters of a list of names.
+const LIST_CHARS: usize = 6_000;
+/// So many passages are longer than a list and the passages beside it.
+const PASSAGES_AT_LENGTH: usize = 40;
 /// The longest query, in characters of the agent's text.
 const QUESTION_CHARS: usize = 2_000;
 
@@ -29,12 +36,18 @@ const QUESTION_CHARS: usize = 2_000;
 struct Need {
     call: usize,
     anchor: String,
+    /// What a recall is asked with: the agent's last words before the call, without the anchor.
+    question: String,
+    /// How many messages were there before the call.
+    past: usize,
 }
 
 /// A session whose views are checked.
 pub(super) struct Watched {
     name: String,
     texts: Vec<String>,
+    /// The messages of these texts.
+    messages: Vec<Message>,
     needs: Vec<Need>,
     /// The first call whose request contains everything before the marked line.
     cut_call: Option<usize>,
@@ -45,6 +58,10 @@ pub(super) struct Watched {
 struct Seen {
     /// For each need, whether its anchor was in the view.
     present: Vec<bool>,
+    /// For each need, whether its anchor was not, and is in the list of names that a recall answers with.
+    listed: Vec<bool>,
+    /// Characters of these lists, and how many there were.
+    list_chars: (usize, usize),
     /// The view at the marked line.
     view: Vec<String>,
 }
@@ -52,8 +69,21 @@ struct Seen {
 /// The sums of a mode.
 #[derive(Default)]
 pub(super) struct ModeMemory {
-    sessions: Vec<(Arc<Watched>, Vec<bool>)>,
+    sessions: Vec<(Arc<Watched>, Vec<NeedSeen>)>,
+    /// Characters of the lists of names of all recalls, and how many recalls there were.
+    list_chars: (usize, usize),
     views: Vec<(String, ViewScore)>,
+}
+
+/// What a mode has of a need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NeedSeen {
+    /// It is in the view.
+    InView,
+    /// It is not, and the list of names of a recall has it.
+    Listed,
+    /// Neither.
+    Missing,
 }
 
 /// Observes one session in one mode.
@@ -79,12 +109,19 @@ impl Watched {
             name: name.to_owned(),
             needs: needs(recording, &texts, finder),
             texts,
+            messages: said(recording).map(|(_, message)| message.clone()).collect(),
             cut_call: recording.calls.iter().position(is_whole),
         }
     }
 
+    /// The messages before a need, with their numbers.
+    fn past(&self, need: &Need) -> Vec<(u64, &Message)> {
+        (0..).zip(self.messages.iter().take(need.past)).collect()
+    }
+
     pub(super) fn watch(self: &Arc<Self>) -> Watch {
-        let seen = Seen { present: vec![false; self.needs.len()], view: Vec::new() };
+        let none = vec![false; self.needs.len()];
+        let seen = Seen { present: none.clone(), listed: none, ..Seen::default() };
         Watch { watched: Arc::clone(self), seen: Arc::new(Mutex::new(seen)) }
     }
 }
@@ -97,8 +134,24 @@ impl Watch {
             let view: Vec<String> = request.messages().iter().map(text_of).collect();
             let whole = view.join("\n");
             let mut seen = lock(&seen);
-            let needed = watched.needs.iter().zip(&mut seen.present).filter(|(need, _)| need.call == call);
-            needed.for_each(|(need, present)| *present = stands_in(&whole, &need.anchor));
+            let needed = watched.needs.iter().enumerate().filter(|(_, need)| need.call == call);
+            for (at, need) in needed {
+                let is_present = stands_in(&whole, &need.anchor);
+                let list = match is_present {
+                    true => None,
+                    false => list_names(&need.question, &watched.past(need), request.messages()),
+                };
+                if let Some(place) = seen.present.get_mut(at) {
+                    *place = is_present;
+                }
+                if let Some(place) = seen.listed.get_mut(at) {
+                    *place = list.as_deref().is_some_and(|list| stands_in(list, &need.anchor));
+                }
+                if !is_present {
+                    seen.list_chars.0 += list.map_or(0, |list| list.len());
+                    seen.list_chars.1 += 1;
+                }
+            }
             if watched.cut_call == Some(call) {
                 seen.view = view;
             }
@@ -111,7 +164,15 @@ impl Watch {
         if self.watched.cut_call.is_some() {
             into.views.push((self.watched.name.clone(), marks.score(&self.watched.name, &seen.view)?));
         }
-        into.sessions.push((self.watched, seen.present));
+        let seen_of = |(present, listed): (bool, bool)| match (present, listed) {
+            (true, _) => NeedSeen::InView,
+            (false, true) => NeedSeen::Listed,
+            (false, false) => NeedSeen::Missing,
+        };
+        let needs = seen.present.into_iter().zip(seen.listed).map(seen_of).collect();
+        into.sessions.push((self.watched, needs));
+        into.list_chars.0 += seen.list_chars.0;
+        into.list_chars.1 += seen.list_chars.1;
         Ok(())
     }
 }
@@ -156,7 +217,11 @@ fn needs(recording: &Recording, texts: &[String], finder: &AnchorFinder) -> Vec<
             anchors.extend(finder.find(&argument_strings(message)).into_iter().map(str::to_owned));
         }
         let known = anchors.into_iter().filter(|anchor| stands_in(&past, anchor));
-        needs.extend(known.map(|anchor| Need { call: number, anchor }));
+        let words = last_words(recording, call.answer.clone());
+        needs.extend(known.map(|anchor| {
+            let question = words.replace(&anchor, " ");
+            Need { call: number, anchor, question, past: next }
+        }));
     }
     needs
 }
@@ -164,11 +229,17 @@ fn needs(recording: &Recording, texts: &[String], finder: &AnchorFinder) -> Vec<
 /// The result of searches for an anchor that is not in a view.
 #[derive(Clone, Copy, Debug, Default)]
 struct LookedUp {
-    /// Whether the search of the record finds it.
+    /// The first passages of the search of the record do, ...
     found: bool,
-    /// Whether plain BM25 finds it.
+    /// ... those that fit beside a list of names, ...
+    found_beside: bool,
+    /// ... plain BM25 does, ...
     found_plainly: bool,
-    /// Whether the question shares a word with any passage that contains the anchor; without one, no search by words finds it.
+    /// ... and in as many characters as a list and the passages beside it have.
+    found_at_length: bool,
+    /// Characters of the first passages of the search, of those beside a list, and of plain BM25.
+    chars: [usize; 3],
+    /// The question has a word of any passage with the anchor: no search by words finds more.
     shares_word: bool,
 }
 
@@ -220,19 +291,27 @@ fn looked_up(
             rendition: None,
         });
         store.append(&owner, &id, new.collect()).map_err(told)?;
-        let words = last_words(recording, call.answer.clone());
         let questions: Vec<(String, &str)> = asked
             .iter()
             .filter_map(|at| watched.needs.get(*at))
-            .map(|need| (words.replace(&need.anchor, " "), need.anchor.as_str()))
+            .map(|need| (need.question.clone(), need.anchor.as_str()))
             .collect();
-        let plainly = recalled_plainly(watched.texts.get(..next).unwrap_or_default(), &questions, PASSAGES);
-        for ((at, (question, _)), plain) in asked.iter().zip(&questions).zip(plainly) {
-            let (Some(need), Some(place)) = (watched.needs.get(*at), found.get_mut(*at)) else { continue };
+        let past = watched.texts.get(..next).unwrap_or_default();
+        let plainly = recalled_plainly(past, &questions, PASSAGES);
+        let at_length = recalled_plainly(past, &questions, PASSAGES_AT_LENGTH);
+        for (((at, (question, anchor)), plain), long) in
+            asked.iter().zip(&questions).zip(plainly).zip(at_length)
+        {
+            let Some(place) = found.get_mut(*at) else { continue };
             let ranked = recalled(&store, question, PASSAGES)?;
+            let beside = recalled(&store, question, PASSAGES - 1)?;
+            let length = long.text.floor_char_boundary(beside.len() + LIST_CHARS);
             *place = LookedUp {
-                found: stands_in(&ranked, &need.anchor),
-                found_plainly: stands_in(&plain.text, &need.anchor),
+                found: stands_in(&ranked, anchor),
+                found_beside: stands_in(&beside, anchor),
+                found_plainly: stands_in(&plain.text, anchor),
+                found_at_length: stands_in(long.text.get(..length).unwrap_or_default(), anchor),
+                chars: [ranked.len(), beside.len(), plain.text.len()],
                 shares_word: plain.shares_word,
             };
         }
@@ -260,7 +339,7 @@ pub(super) fn table(
     for (place, (watched, _)) in first.sessions.iter().enumerate() {
         let misses = |at: usize| {
             let of_mode = |mode: &ModeMemory| mode.sessions.get(place)?.1.get(at).copied();
-            modes.iter().any(|(_, mode)| of_mode(mode) == Some(false))
+            modes.iter().any(|(_, mode)| of_mode(mode).is_some_and(|seen| seen != NeedSeen::InView))
         };
         let missed: Vec<bool> = (0..watched.needs.len()).map(misses).collect();
         let recording = recordings.iter().find(|(name, _)| *name == watched.name);
@@ -268,7 +347,7 @@ pub(super) fn table(
         lookups.push(looked_up(watched, recording, &missed, folder.path())?);
     }
     let mut out = format!(
-        "{:<22} {:>7} {:>7} {:>6} {:>6} {:>6} {:>7} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8}\n",
+        "{:<22} {:>7} {:>7} {:>6} {:>6} {:>6} {:>7} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
         "memory",
         "tokens",
         "probes",
@@ -280,28 +359,34 @@ pub(super) fn table(
         "in view",
         "or recall",
         "recall",
+        "search",
         "BM25",
+        "as long",
         "words"
+    );
+    let mut sizes = format!(
+        "{:<22} {:>7} {:>9} {:>9} {:>9}\n",
+        "tokens of an answer", "recall", "search", "BM25", "as long"
     );
     if lists_missing {
         for ((watched, _), lookup) in first.sessions.iter().zip(&lookups) {
             let is_missed = |at: usize| {
-                let of_mode = |mode: &ModeMemory| {
-                    let (_, seen) = mode.sessions.iter().find(|(one, _)| one.name == watched.name)?;
-                    seen.get(at).copied()
-                };
-                modes.iter().any(|(_, mode)| of_mode(mode) == Some(false))
+                let of_mode = |mode: &ModeMemory| of_mode_at(mode, watched, at);
+                modes.iter().any(|(_, mode)| of_mode(mode).is_some_and(|seen| seen != NeedSeen::InView))
             };
             let missing = watched.needs.iter().zip(lookup).enumerate();
-            for (_, (need, lookup)) in missing.filter(|(at, _)| is_missed(*at)) {
+            for (at, (need, lookup)) in missing.filter(|(at, _)| is_missed(*at)) {
                 let words = |found: bool| if found { "found" } else { "not found" };
+                let listed =
+                    modes.iter().filter(|(_, mode)| of_mode_at(mode, watched, at) == Some(NeedSeen::Listed));
                 let _ = writeln!(
                     out,
-                    "  {} call {}: {} {} (BM25 {})",
+                    "  {} call {}: {} {}, listed in {} (BM25 {})",
                     watched.name,
                     need.call,
                     need.anchor,
                     words(lookup.found),
+                    listed.map(|(name, _)| *name).collect::<Vec<_>>().join(" and "),
                     words(lookup.found_plainly)
                 );
             }
@@ -324,30 +409,54 @@ pub(super) fn table(
         let sum = |of: fn(&ViewScore) -> usize| views.clone().map(of).sum::<usize>();
         let tokens = sum(|view| view.tokens) as f64 / mode.views.len().max(1) as f64;
         let (noted, noted_first) = notes_beside(mode, first);
-        let (mut needs, mut present, mut either, mut missing, mut found, mut plain, mut shares) =
-            (0, 0, 0, 0, 0, 0, 0);
+        let (mut needs, mut present, mut either, mut missing) = (0, 0, 0, 0);
+        let mut found = [0_usize; 5];
+        let mut chars = [0_usize; 3];
         for ((_, seen), lookup) in mode.sessions.iter().zip(&lookups) {
-            for (is_present, lookup) in seen.iter().zip(lookup) {
+            for (seen, lookup) in seen.iter().zip(lookup) {
+                let is_present = *seen == NeedSeen::InView;
+                let answered = *seen == NeedSeen::Listed || lookup.found_beside;
                 needs += 1;
-                present += usize::from(*is_present);
-                either += usize::from(*is_present || lookup.found);
-                missing += usize::from(!is_present);
-                found += usize::from(!is_present && lookup.found);
-                plain += usize::from(!is_present && lookup.found_plainly);
-                shares += usize::from(!is_present && lookup.shares_word);
+                present += usize::from(is_present);
+                either += usize::from(is_present || answered);
+                if is_present {
+                    continue;
+                }
+                missing += 1;
+                let of_need = [
+                    answered,
+                    lookup.found,
+                    lookup.found_plainly,
+                    lookup.found_at_length,
+                    lookup.shares_word,
+                ];
+                found.iter_mut().zip(of_need).for_each(|(sum, is_found)| *sum += usize::from(is_found));
+                chars.iter_mut().zip(lookup.chars).for_each(|(sum, chars)| *sum += chars);
             }
         }
+        let [answered, by_search, plain, at_length, shares] = found;
+        let (listed, lists) = mode.list_chars;
+        let mean_tokens = |chars: usize, of: usize| chars as f64 / of.max(1) as f64 / 4.0;
+        let [passages, beside, plainly] = chars.map(|chars| mean_tokens(chars, missing));
+        let _ = writeln!(
+            sizes,
+            "{name:<22} {:>7.0} {passages:>9.0} {plainly:>9.0} {:>9.0}",
+            beside + mean_tokens(listed, lists),
+            beside + LIST_CHARS as f64 / 4.0,
+        );
         let own_size = mode.views.iter().map(|(_, view)| asked_percent(view.tokens as f64)).sum::<f64>();
         let _ = writeln!(
             out,
-            "{name:<22} {tokens:>7.0} {:>6.1}% {:>5.1}% {:>5.1}% {noted:>5.1}% {noted_first:>6.1}% {needs:>8} {:>7.1}% {:>8.1}% {:>7.1}% {:>7.1}% {:>7.1}%",
+            "{name:<22} {tokens:>7.0} {:>6.1}% {:>5.1}% {:>5.1}% {noted:>5.1}% {noted_first:>6.1}% {needs:>8} {:>7.1}% {:>8.1}% {:>7.1}% {:>7.1}% {:>7.1}% {:>7.1}% {:>7.1}%",
             share(sum(|view| view.answered), sum(|view| view.probes)),
             asked_percent(tokens),
             own_size / mode.views.len().max(1) as f64,
             share(present, needs),
             share(either, needs),
-            share(found, missing),
+            share(answered, missing),
+            share(by_search, missing),
             share(plain, missing),
+            share(at_length, missing),
             share(shares, missing),
         );
     }
@@ -355,9 +464,17 @@ pub(super) fn table(
         "tokens, probes: of the messages sent where a session was marked, and the share of the questions that they answer; asked: what a view \n\
          of that mean size has to answer; each: the mean of what each has to answer at its own size. noted: everything that was marked, in notes, where this mode and `off` both have notes; (off): in those of \n\
          `off`. anchors: uses of exact strings that were in the conversation before; in view: of those sent; or recall: or in the first five \n\
-         passages of one search; recall, BM25: of those missing in the view, by the search of the record and by plain BM25; words: of those missing, where the question has any word of a passage with the string.\n",
+         passages of one recall. Of those missing in the view: recall, in the list of names that the view no longer has or in the four passages after it; search, in the first five passages \n\
+         of the search; BM25, in five passages of plain BM25; as long, in as much of plain BM25 as the whole recall has; words, where the question has any word of a passage with the string.\n",
     );
+    out.push_str(&sizes);
     Ok(out)
+}
+
+/// What a mode has of a need of a session.
+fn of_mode_at(mode: &ModeMemory, watched: &Watched, at: usize) -> Option<NeedSeen> {
+    let (_, seen) = mode.sessions.iter().find(|(one, _)| one.name == watched.name)?;
+    seen.get(at).copied()
 }
 
 /// The scores of the notes of two modes, over the sessions in which both have notes.

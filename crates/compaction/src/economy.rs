@@ -11,10 +11,12 @@
 //! - After such a pause the whole prompt is written again, so a compaction pays at once. It still must free a third of the messages,
 //!   because every compaction loses details.
 //!
-//! The size of the view is chosen among sizes that were measured: the smallest is the cheapest to read; a larger one answers more, so that
-//! less must be fetched again. Fetching costs a call over the whole fixed part, so with a large fixed part a larger view is cheaper. Notes
-//! by a model answer more at any size. Small notes lose more than large ones when they are compacted repeatedly: a size is chosen only for
-//! as many compactions in a row as were measured for it.
+//! The size of the view is chosen among sizes that were measured: the smallest is the cheapest to read; a larger one
+//! answers more, so that less must be fetched again. Fetching costs a call over the whole fixed part, so with a large fixed
+//! part a larger view is cheaper. Notes by a model answer more at any size. Small notes that are compacted again and again
+//! lose more than large ones: a size is chosen only for as many compactions in a row as it was measured to hold. Where
+//! definitions of tools leave the prompt, which saves several times what views cost, part of that is spent on memory: only sizes
+//! are chosen whose views answer what views of their mean size between two compactions have to answer ([`ViewMemory`]).
 //!
 //! Notes by a model cost more than the compaction they are for, and save no money: their purpose is recall. If the client pays for them,
 //! they are paid from the savings so far ([`Spending::affords_notes`]), and the time of a compaction is decided as with notes by rules.
@@ -39,6 +41,17 @@ struct ViewSize {
     answered_by_model: u64,
     /// The number of compactions in a row after which a view of this size still answers as many questions as expected.
     holds_for: u64,
+    /// How much its views remember as they grow.
+    memory: ViewMemory,
+}
+
+/// How much of the past views have to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ViewMemory {
+    /// What is asked of a view of the size right after a compaction.
+    WhenMade,
+    /// What is asked of a view of the mean size until the next one, though what was added says nothing of the past before it.
+    WhenGrown,
 }
 
 /// The author of the notes, and how their cost counts.
@@ -55,13 +68,21 @@ pub enum NotesBy {
 /// Measured with `throughline-bench takeover --target --words` on recorded sessions; the table is in
 /// `docs/guide/limits.md`, where tokens are a quarter of the characters (here about 2.5 characters are one).
 static SIZES: [ViewSize; 4] = [
-    ViewSize { target: 5_400, left: 9_000, answered_by_rules: 865, answered_by_model: 962, holds_for: 2 },
+    ViewSize {
+        target: 5_400,
+        left: 9_000,
+        answered_by_rules: 865,
+        answered_by_model: 962,
+        holds_for: 2,
+        memory: ViewMemory::WhenMade,
+    },
     ViewSize {
         target: 8_000,
         left: 10_300,
         answered_by_rules: 890,
         answered_by_model: 966,
         holds_for: u64::MAX,
+        memory: ViewMemory::WhenMade,
     },
     ViewSize {
         target: 10_000,
@@ -69,6 +90,7 @@ static SIZES: [ViewSize; 4] = [
         answered_by_rules: 911,
         answered_by_model: 970,
         holds_for: u64::MAX,
+        memory: ViewMemory::WhenGrown,
     },
     ViewSize {
         target: 20_000,
@@ -76,6 +98,7 @@ static SIZES: [ViewSize; 4] = [
         answered_by_rules: 941,
         answered_by_model: 983,
         holds_for: u64::MAX,
+        memory: ViewMemory::WhenGrown,
     },
 ];
 /// The maximum cost of a conversation after paying for notes by a model, in percent of its cost without Throughline, ...
@@ -112,6 +135,8 @@ pub struct EconomyFigures {
     pub rereads: Rereads,
     /// Number of compactions so far, each with notes that the next one had to include.
     pub compactions: u64,
+    /// How much its views have to answer.
+    pub memory: ViewMemory,
     /// The configured target size, if any.
     pub target_tokens: Option<u64>,
 }
@@ -139,7 +164,9 @@ impl EconomyFigures {
         let configured = self.target_tokens.map(|target| [of_target(target)]);
         let sizes: &[ViewSize] = configured.as_ref().map_or(SIZES.as_slice(), |one| one.as_slice());
         let is_configured = configured.is_some();
-        let holds = |size: &&ViewSize| is_configured || self.compactions < size.holds_for;
+        let holds = |size: &&ViewSize| {
+            is_configured || (self.compactions < size.holds_for && size.memory >= self.memory)
+        };
         let cycles = sizes.iter().filter(holds).map(|size| self.cycle(prices, notes, *size));
         let best = cycles.min_by_key(|cycle| cycle.cost_per_call).unwrap_or_default();
         let expected_calls = self.expected_calls();

@@ -16,6 +16,7 @@ const TALK: EconomyFigures = EconomyFigures {
     cold_pauses: 0,
     rereads: Rereads { tokens: 0, calls: 0 },
     compactions: 0,
+    memory: ViewMemory::WhenMade,
     target_tokens: None,
 };
 
@@ -27,6 +28,15 @@ fn small_views_are_not_compacted_more_often_than_they_were_measured_to_hold() {
     assert_eq!([0, 1, 2, 3, 60].map(target), [5_400, 5_400, 8_000, 8_000, 8_000]);
     let configured = EconomyFigures { compactions: 60, target_tokens: Some(6_000), ..TALK };
     assert_eq!(configured.plan(FIVE_MINUTES, NotesBy::Rules).target_tokens, 6_000);
+}
+
+#[test]
+fn views_that_have_to_answer_as_they_grow_are_larger() {
+    let target = |compactions: u64| {
+        let figures = EconomyFigures { compactions, memory: ViewMemory::WhenGrown, ..TALK };
+        figures.plan(FIVE_MINUTES, NotesBy::Rules).target_tokens
+    };
+    assert_eq!([0, 1, 60].map(target), [10_000; 3]);
 }
 
 #[test]
@@ -109,6 +119,7 @@ proptest! {
         compactions in 0_u64..50,
         rereads in (0_u64..1_000_000, 0_u64..1_000),
         target_tokens in prop::option::of(1_u64..100_000),
+        has_to_answer_grown in any::<bool>(),
         write_permille in 0_u64..4_000,
         read_permille in 0_u64..2_000,
         notes in prop::sample::select(vec![NotesBy::Rules, NotesBy::Model, NotesBy::ModelFromSavings]),
@@ -121,6 +132,7 @@ proptest! {
             cold_pauses,
             rereads,
             compactions,
+            memory: if has_to_answer_grown { ViewMemory::WhenGrown } else { ViewMemory::WhenMade },
             target_tokens,
         };
         let prices = CachePrices { write_permille, read_permille, output_permille: 5_000 };

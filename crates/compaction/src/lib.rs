@@ -63,7 +63,7 @@ pub use check::FactReport;
 pub use combine::replaced_notes;
 pub use compact::{Attempt, Budgets, Conversation, Options};
 pub use document::{Entry, SummaryDocument};
-pub use economy::{EconomyFigures, NotesBy, Rereads, Spending};
+pub use economy::{EconomyFigures, NotesBy, Rereads, Spending, ViewMemory};
 pub use facts::CountMessage;
 pub use ledger::Ledger;
 pub use mend::Repairs;

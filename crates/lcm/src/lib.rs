@@ -24,6 +24,7 @@ pub use engine::{LcmEngine, LcmSetup};
 pub use limits::{LcmLimits, RecallLimits};
 pub use recall::expand::{ExpandQuery, ExpandedItem, Expansion};
 pub use recall::grep::{GrepPattern, GrepQuery};
+pub use recall::names::list_names;
 pub use recall::record_tools::{RecordToolError, RecordTools};
 pub use recall::tools::RecallToolset;
 pub use recall::tree::TreeNode;

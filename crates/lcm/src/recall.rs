@@ -3,7 +3,9 @@
 
 pub(crate) mod expand;
 pub(crate) mod grep;
+pub(crate) mod names;
 pub(crate) mod question;
+mod rank_names;
 pub(crate) mod record_tools;
 pub(crate) mod tools;
 pub(crate) mod tree;

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use throughline_compaction::{EconomyFigures, Maker, NotesBy, Rereads, Spending};
+use throughline_compaction::{EconomyFigures, Maker, NotesBy, Rereads, Spending, ViewMemory};
 use throughline_store::{LinkKind, Millis};
-use throughline_tokens::{Economy, Usage};
+use throughline_tokens::{Economy, ToolDeferral, Usage};
 use throughline_transcript::{Message, Part, RawJson, Role};
 
 use super::ManagedSession;
@@ -118,6 +118,10 @@ impl ManagedSession {
             cold_pauses: self.economy.cold_pauses,
             rereads: rereads(messages, sizes),
             compactions: self.compaction.count,
+            memory: match economy.tools {
+                ToolDeferral::Off => ViewMemory::WhenMade,
+                ToolDeferral::ByList | ToolDeferral::ByReference => ViewMemory::WhenGrown,
+            },
             target_tokens: self.setup.target.policy.target_tokens,
         };
         let plan = figures.plan(self.budget.model.prices, notes);

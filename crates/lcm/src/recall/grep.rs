@@ -14,6 +14,7 @@ use throughline_store::{
     Hit, MessageRun, Millis, NodeHead, SearchMode, SearchQuery, SessionId, SummaryId, ViewItem,
 };
 
+use crate::recall::names::is_sentence;
 use crate::recall::tools::RecallToolset;
 use crate::recall::{RecallError, RecallReader, RecallResult, readable, unknown_node};
 
@@ -83,6 +84,8 @@ pub struct GrepAnswer {
     pub hits: Vec<GrepHit>,
     /// Passages of nodes that answer a question of several words, best first.
     pub nodes: Vec<NodeHit>,
+    /// Exact names of the conversation that its view no longer has, for a question of several words.
+    pub names: Option<String>,
     /// Set if not everything was searched: only messages from this one on.
     pub looked_back_to: Option<u64>,
     /// Whether there are more matches.
@@ -124,6 +127,9 @@ impl RecallReader<'_> {
         self.locate(session, &mut answer.hits)?;
         if ask.pattern == GrepPattern::Words && ask.before.is_none() {
             answer.nodes = self.node_passages(session, &ask.text)?;
+            if is_sentence(&ask.text) {
+                answer.names = self.names(session, &ask.text)?;
+            }
         }
         Ok(answer)
     }

@@ -15,6 +15,9 @@ use throughline_store::{
 };
 use throughline_transcript::noun;
 
+use crate::limits::RecallLimits;
+use crate::recall::RecallReader;
+use crate::recall::names::is_sentence;
 use crate::recall::tools::RecallToolset;
 
 /// The maximum and default amounts of one call. Every answer is also cut at [`RecordTools::MAX_ANSWER_BYTES`], so these only limit the work
@@ -205,11 +208,23 @@ impl<'a> RecordTools<'a> {
         let mut answer = self.store.search(self.owner, &query)?;
         answer.hits.retain(|hit| !RecallToolset::is_lookup(&hit.tools));
         answer.hits.truncate(limit);
-        if answer.hits.is_empty() {
-            return Ok("nothing was found; try other words, or fewer".to_owned());
+        let mut lines: Vec<String> = answer.hits.iter().map(|hit| hit_line(hit, place)).collect();
+        if lines.is_empty() {
+            lines.push("nothing was found; try other words, or fewer".to_owned());
         }
-        let lines: Vec<String> = answer.hits.iter().map(|hit| hit_line(hit, place)).collect();
+        if let Some(session) = query.session.as_ref().filter(|_| is_sentence(&query.text)) {
+            lines.extend(self.names(session, &query.text)?);
+        }
         Ok(self.cut(lines.join("\n")))
+    }
+
+    /// Exact names of a conversation that its newest view no longer has.
+    fn names(&self, session: &SessionId, question: &str) -> Result<Option<String>, RecordToolError> {
+        let newest = self.store.chain(self.owner, session)?.pop().map(|newest| newest.id);
+        let reader = RecallReader { store: self.store, owner: self.owner, limits: &RecallLimits::default() };
+        reader
+            .names(newest.as_ref().unwrap_or(session), question)
+            .map_err(|error| RecordToolError::Refused(error.to_string()))
     }
 
     fn sessions(&self, limit: usize) -> ToolResult {

@@ -426,6 +426,7 @@ fn tell_hits(ask: &GrepQuery, found: &GrepAnswer) -> String {
     if let Some(hit) = found.hits.first() {
         lines.push(format!("To read one: {EXPAND} with message: {}, around: the words.", hit.message));
     }
+    lines.extend(found.names.clone());
     lines.join("\n")
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use throughline_engine::{CompactionResult, ContextEngine, EngineError, ToolAnswer, ToolRequest};
 use throughline_lcm::{
-    ExpandQuery, ExpandedItem, GrepPattern, GrepQuery, LcmLimits, RecallLimits, RecallToolset,
+    ExpandQuery, ExpandedItem, GrepPattern, GrepQuery, LcmLimits, RecallLimits, RecallToolset, RecordTools,
 };
 use throughline_store::{NewSession, Origin, Owner, SessionId};
 use throughline_testkit::big_transcript;
@@ -101,6 +101,40 @@ async fn questions_are_answered_by_rank_and_from_nodes() {
     let ask = GrepQuery { text: about, ..GrepQuery::default() };
     let nodes = stage.with_recall(|recall| recall.grep(&stage.tip, &ask).unwrap().nodes);
     assert!(nodes.iter().any(|hit| hit.node == top[0].id), "{nodes:?}");
+}
+
+#[tokio::test]
+async fn question_lists_names_that_the_view_no_longer_has() {
+    const HEADING: &str = "Exact names that are not in view";
+    let stage = folded().await;
+    let question = "now I look again at what was written before";
+    let found = call(&stage, "lcm_grep", json!({"query": question})).await;
+    let (_, list) = found.text.split_once(HEADING).expect("a list of names");
+    let list: Vec<&str> = list.lines().skip(1).take_while(|line| line.starts_with("message ")).collect();
+    let view: String = stage.with_recall(|recall| {
+        let view = recall.store.view(recall.owner, &stage.tip, None).unwrap();
+        view.iter().map(|item| item.json().to_owned()).collect()
+    });
+    let names: Vec<&str> = list
+        .iter()
+        .filter_map(|line| line.split_once(": "))
+        .flat_map(|(_, names)| names.split(", "))
+        .collect();
+    assert!(names.len() > 10, "{list:?}");
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
+    for name in names {
+        let in_view = view.split(|c| !is_word(c)).any(|word| word == name);
+        assert!(!in_view, "{name} is in view");
+    }
+    let searched = stage.with_recall(|recall| {
+        RecordTools::new(recall.store, recall.owner)
+            .search_within(&stage.tip, question.to_owned(), 5)
+            .unwrap()
+    });
+    assert!(list.iter().all(|line| searched.contains(line)), "{searched}");
+    // What names a thing looks that thing up.
+    let named = call(&stage, "lcm_grep", json!({"query": "deploy key"})).await;
+    assert!(!named.text.contains(HEADING), "{}", named.text);
 }
 
 #[tokio::test]

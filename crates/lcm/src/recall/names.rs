@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use throughline_compaction::{AnchorKind, scan_anchors};
+use throughline_compaction::AnchorKind;
 use throughline_store::{MessageRun, SessionId, ViewMessage};
 use throughline_transcript::{Message, Role, SharedText, decode_message};
 
@@ -31,7 +31,7 @@ pub fn list_names(question: &str, messages: &[(u64, &Message)], view: &[Message]
     let mut current: HashSet<&str> = HashSet::new();
     for (message, text) in view.iter().zip(&shown) {
         let is_call = message.role() == Role::Assistant && message.has_calls();
-        scan_anchors(text, |name, kind| {
+        AnchorKind::scan(text, |name, kind| {
             in_view.insert(name);
             if is_call && kind == AnchorKind::Path {
                 current.insert(name);

@@ -9,8 +9,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use throughline_compaction::scan_anchors;
-use throughline_search::passages::{Commonness, Tally, WindowTallies, tally, tally_windows};
+use throughline_compaction::AnchorKind;
+use throughline_search::passages::{Commonness, Tally, WindowTallies};
 use throughline_search::question::Question;
 
 /// Shorter names are not worth a place.
@@ -84,7 +84,7 @@ struct NameSum {
 
 /// Whole texts.
 fn of_texts<'t>(question: &Question, texts: &[NamedText<'t>], current: &HashSet<&str>) -> Vec<NamePlace<'t>> {
-    let tallies: Vec<Tally> = texts.iter().map(|text| tally(question, text.text)).collect();
+    let tallies: Vec<Tally> = texts.iter().map(|text| question.tally(text.text)).collect();
     let relevance = relevance(question, tallies.len(), &tallies.iter().collect::<Vec<_>>());
     let places = texts.iter().enumerate().zip(relevance).map(|((at, text), relevance)| {
         let is_current = text.names.iter().any(|name| current.contains(name));
@@ -99,7 +99,7 @@ fn of_texts<'t>(question: &Question, texts: &[NamedText<'t>], current: &HashSet<
 
 /// Windows that have words of the question.
 fn of_windows<'t>(question: &Question, texts: &[NamedText<'t>]) -> Vec<NamePlace<'t>> {
-    let read: Vec<WindowTallies> = texts.iter().map(|text| tally_windows(question, text.text)).collect();
+    let read: Vec<WindowTallies> = texts.iter().map(|text| question.tally_windows(text.text)).collect();
     let windows = read.iter().map(|text| text.windows).sum();
     let tallies: Vec<&Tally> = read.iter().flat_map(|text| &text.held).map(|window| &window.tally).collect();
     let held =
@@ -141,7 +141,7 @@ fn relevance(question: &Question, runs: usize, tallies: &[&Tally]) -> Vec<f64> {
 /// The names of a text, each once, in order.
 pub(crate) fn names_of(text: &str) -> Vec<&str> {
     let (mut names, mut known) = (Vec::new(), HashSet::new());
-    scan_anchors(text, |name, _| {
+    AnchorKind::scan(text, |name, _| {
         if name.len() >= MIN_NAME_CHARS && known.insert(name) {
             names.push(name);
         }
@@ -151,7 +151,7 @@ pub(crate) fn names_of(text: &str) -> Vec<&str> {
 
 /// Share of the words of a name that are words of the question.
 fn shared(question: &Question, name: &str) -> f64 {
-    let tally = tally(question, name);
+    let tally = question.tally(name);
     let held: u32 = tally.counts.iter().map(|count| u32::from(*count)).sum();
     (f64::from(held) / f64::from(tally.length.max(1))).min(1.0)
 }

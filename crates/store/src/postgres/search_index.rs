@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use throughline_search::belonging::Belonging;
 use throughline_search::fingerprint::{FingerprintList, FingerprintSet};
+use throughline_search::segments::IndexSegment;
 use throughline_transcript::{Message, Role, SharedText, decode_message};
 
 use crate::coding::{role_of, speaker_of};

@@ -75,7 +75,7 @@ impl<'a, 's, S: SearchSource> HitBuilder<'a, 's, S> {
         matched: Option<MatchedWords>,
     ) -> SourceResult<S, Vec<Hit>> {
         let messages: Vec<i64> =
-            ranked.iter().map(|hit| hit.key).filter(|key| *key < ARTIFACT_ROWS).collect();
+            ranked.iter().map(|hit| hit.key).filter(|key| *key < SegmentLayout::ARTIFACT_ROWS).collect();
         self.source.read_ahead(&messages, self.scope.query.neighbours as u64)?;
         let mut hits = Vec::with_capacity(ranked.len());
         for hit in ranked {

@@ -279,7 +279,9 @@ async fn a_lock_that_nobody_waits_for_any_more_is_released_when_it_is_taken() {
     let compacting = tokio::spawn(async move { session.compact(ManualCompaction::default()).await });
     let until = |barrier: fn(&SlowLook) -> &Barrier| {
         let look = Arc::clone(&look);
-        tokio::task::spawn_blocking(move || drop(barrier(&look).wait()))
+        tokio::task::spawn_blocking(move || {
+            barrier(&look).wait();
+        })
     };
     until(|look| &look.begun).await.unwrap();
     compacting.abort();

@@ -322,7 +322,7 @@ impl BreakdownBuilder<'_> {
         }
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         let command = self.commands.get(call_id).map_or("", String::as_str);
-        let absent_mark = AbsentMark::of(&name, message.role());
+        let absent_mark = AbsentMark::of(&name);
         let answer =
             CallAnswer { family: ToolFamily::of(&name), command, text: &text, is_error, absent_mark };
         let failed = ActOutcome::read(&answer, number).failed();

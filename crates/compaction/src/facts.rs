@@ -221,7 +221,7 @@ impl Facts {
                                 command: &act.target,
                                 text: &told,
                                 is_error: *is_error,
-                                absent_mark: AbsentMark::of(&act.tool, message.role()),
+                                absent_mark: AbsentMark::of(&act.tool),
                             };
                             act.outcome = Some(ActOutcome::read(&answer, index));
                         }

@@ -8,14 +8,14 @@
 //!
 //! ```
 //! use throughline_compaction::{AnchorKind, Ledger};
-//! use throughline_transcript::{DecodeOptions, Groups, decode};
+//! use throughline_transcript::{DecodeOptions, Groups, Transcript};
 //!
 //! let mut anchors = Vec::new();
 //! AnchorKind::scan("Edit src/main.rs, then run with --release.", |text, _kind| anchors.push(text));
 //! assert_eq!(anchors, ["src/main.rs", "--release"]);
 //!
 //! let list = br#"[{"role":"user","content":"Move the parser to src/parse.rs"}]"#;
-//! let messages = decode(list.to_vec(), &DecodeOptions::default())?.messages;
+//! let messages = Transcript::decode(list.to_vec(), &DecodeOptions::default())?.messages;
 //! let (ledger, sizes) = Ledger::gather(&messages, &Groups::of(&messages), None, &|_| 10);
 //! assert_eq!(sizes, [10]);
 //! # let _ = ledger;

@@ -291,7 +291,9 @@ fn a_success_needs_evidence_and_a_pipe_hides_the_status() {
     let cases = [
         ("make", "built\n[exit code 0]\n", RunOutcome::Ok),
         ("make", "built\n", RunOutcome::Unknown),
-        ("make | tail -1", "built\n[exit code 0]\n", RunOutcome::Unknown),
+        ("make | tail -1", "built\n[exit code 0]\n", RunOutcome::Ok),
+        ("make | tail -1", "built\n", RunOutcome::Unknown),
+        ("make | tail -1", "src/a.c:3:1: error: no x\n[exit code 0]\n", RunOutcome::Failed),
         ("go test ./... | tail -5", "--- FAIL: TestA (0.01s)\nFAIL\tpkg/a\t0.2s\n", RunOutcome::Failed),
         ("go test ./... | tail -5", "ok  \tpkg/a\t0.2s\n", RunOutcome::Ok),
         ("lint ./... 2>&1 | head", "src/a.go:12:3: unused variable x\n", RunOutcome::Failed),

@@ -12,10 +12,10 @@
 //!
 //! ```
 //! use throughline_replay::Recording;
-//! use throughline_transcript::{DecodeOptions, decode};
+//! use throughline_transcript::{DecodeOptions, Transcript};
 //!
 //! let list = br#"[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello."}]"#;
-//! let recording = Recording::of(&decode(list.to_vec(), &DecodeOptions::default())?);
+//! let recording = Recording::of(&Transcript::decode(list.to_vec(), &DecodeOptions::default())?);
 //! assert_eq!(recording.calls.len(), 1);
 //! # Ok::<(), throughline_transcript::DecodeError>(())
 //! ```

@@ -52,13 +52,13 @@ impl Groups {
     /// Finds the groups of a list in one pass over its calls and results.
     ///
     /// ```
-    /// use throughline_transcript::{DecodeOptions, Groups, decode};
+    /// use throughline_transcript::{DecodeOptions, Groups, Transcript};
     ///
     /// let list = br#"[{"role":"user","content":"Which port?"},
     ///   {"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"grep","arguments":"{}"}}]},
     ///   {"role":"tool","tool_call_id":"c1","content":"8080"},
     ///   {"role":"assistant","content":"8080."}]"#;
-    /// let messages = decode(list.to_vec(), &DecodeOptions::default())?.messages;
+    /// let messages = Transcript::decode(list.to_vec(), &DecodeOptions::default())?.messages;
     /// let groups = Groups::of(&messages);
     /// let call = groups.containing(1).map(|group| (group.start, group.end));
     /// assert_eq!(call, Some((1, 3)), "a call and its result are never parted");

@@ -2,21 +2,21 @@
 //!
 //! A [`Message`] has its original JSON and the positions of its role, text, tool calls and results inside it; nothing is re-serialised, so
 //! an untouched message is written byte for byte as it was read. [`decode`] reads request bodies, message lists and session logs;
-//! [`Groups`] says which messages belong together; [`cuts`](CutPoints::of) says where a conversation may be cut; [`violations`] lists what
+//! [`Groups`] says which messages belong together; [`cuts`](CutPoints::of) says where a conversation may be cut; [`Violation::find`] lists what
 //! a provider would refuse.
 //!
 //! For programs that read or write conversations with models: importers, checkers, compactors.
 //!
 //! ```
-//! use throughline_transcript::{DecodeOptions, Groups, WireFormat, decode, violations};
+//! use throughline_transcript::{DecodeOptions, Groups, Transcript, Violation, WireFormat};
 //!
 //! let list = br#"[{"role":"user","content":"Hi"},{"role":"tool","tool_call_id":"c1","content":"42"}]"#;
-//! let transcript = decode(list.to_vec(), &DecodeOptions::default())?;
+//! let transcript = Transcript::decode(list.to_vec(), &DecodeOptions::default())?;
 //! assert_eq!(transcript.wire_format, WireFormat::Chat);
 //! assert_eq!(transcript.messages[0].json(), r#"{"role":"user","content":"Hi"}"#);
 //!
 //! let groups = Groups::of(&transcript.messages);
-//! let broken = violations(transcript.wire_format, &transcript.messages, &groups);
+//! let broken = Violation::find(transcript.wire_format, &transcript.messages, &groups);
 //! assert_eq!(broken[0].message, 1, "a result without its call");
 //! # Ok::<(), throughline_transcript::DecodeError>(())
 //! ```

@@ -1,10 +1,8 @@
-//! What a result without a mark of error means, by the wire format and the tool.
+//! What a result that states no failure means, by the tool.
 //!
 //! A mark that is absent says nothing by itself: Chat Completions and Responses have no place for one, and an agent may
 //! set it only when a tool could not run at all, not when a command ended with another status than zero. It says
-//! something where both the wire format has a mark and the tool's contract is to set it for every failure.
-
-use throughline_transcript::Role;
+//! something where the tool states every failure, in a mark or in the text of the result.
 
 /// What a result without a mark of error means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,15 +14,14 @@ pub enum AbsentMark {
     IsSuccess,
 }
 
-/// Tools for commands that mark every result of a status other than zero, by the names their agents give them. `Bash` is
-/// Claude Code's: a failure is marked and begins with `Exit code N`.
-const MARKS_FAILURES: &[&str] = &["Bash"];
+/// Tools for commands that state every status other than zero, by the names their agents give them. `Bash` is Claude Code's: a
+/// failure is marked, and its text begins with `Exit code N`, which a translation to a wire format without marks keeps.
+const STATES_FAILURES: &[&str] = &["Bash"];
 
 impl AbsentMark {
-    /// The meaning for a result of `tool` in a message of `role`. Results stand in a user's message in Anthropic
-    /// Messages alone, the one wire format that has a mark.
+    /// Returns the meaning for a result of `tool`.
     #[must_use]
-    pub fn of(tool: &str, role: Role) -> Self {
-        if role == Role::User && MARKS_FAILURES.contains(&tool) { Self::IsSuccess } else { Self::SaysNothing }
+    pub fn of(tool: &str) -> Self {
+        if STATES_FAILURES.contains(&tool) { Self::IsSuccess } else { Self::SaysNothing }
     }
 }

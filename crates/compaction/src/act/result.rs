@@ -40,6 +40,8 @@ pub struct ActOutcome {
     pub exit: Option<i32>,
     /// How it ended, as far as the answer shows.
     pub status: CallStatus,
+    /// The status is unknown because a pipe or `|| true` hides it; the line as a whole ended with zero.
+    pub is_hidden_success: bool,
     /// The lines that say what went wrong, as they stand.
     pub errors: Vec<String>,
     /// The last line that sums a run up (`12 passed, 1 failed`), as it stands.
@@ -78,6 +80,7 @@ impl ActOutcome {
             hits: (answer.family == ToolFamily::Search).then(|| hits(answer.text)).flatten(),
             exit: reading.exit,
             status: reading.status,
+            is_hidden_success: reading.evidence == Some(Evidence::EndOfPipe),
             message,
             ..Self::default()
         };

@@ -40,6 +40,8 @@ pub(super) enum Evidence {
     Summary,
     /// Words that programs end with when they fail, or an answer that begins with `Error: `.
     ErrorText,
+    /// A success that is stated for the last command of a pipe only. The status stays unknown.
+    EndOfPipe,
 }
 
 /// An answer, with what is needed to judge it.
@@ -149,8 +151,10 @@ fn positive(
         (!is_hidden && stated.succeeded, Evidence::ExitStatement),
         (summary.succeeded, Evidence::Summary),
     ];
+    let states_success = answer.is_marked_success() || envelope.succeeded || stated.succeeded;
     match evidence.iter().find(|(found, _)| *found) {
         Some((_, evidence)) => StatusReading::new(CallStatus::Ok, exit, *evidence),
+        None if states_success => StatusReading::new(CallStatus::Unknown, exit, Evidence::EndOfPipe),
         None => StatusReading { exit, ..StatusReading::default() },
     }
 }

@@ -1,7 +1,6 @@
 //! Each format in which the end of a command is reported, and the property that a reported failure is never ok.
 
 use proptest::prelude::*;
-use throughline_transcript::Role;
 
 use super::CallStatus::{Failed, Ok, Unknown};
 use super::*;
@@ -203,20 +202,19 @@ fn marks_of_the_wire_are_evidence_and_their_absence_is_none() {
 }
 
 #[test]
-fn an_absent_mark_is_success_where_the_tool_marks_every_failure() {
-    let read = |tool: &str, role: Role, command: &str, text: &str| {
-        let absent_mark = AbsentMark::of(tool, role);
+fn an_absent_mark_is_success_where_the_tool_states_every_failure() {
+    let read = |tool: &str, command: &str, text: &str| {
+        let absent_mark = AbsentMark::of(tool);
         let answer = CallAnswer { family: ToolFamily::of(tool), command, text, is_error: None, absent_mark };
         read_status(&answer, text).status
     };
-    assert_eq!(read("Bash", Role::User, "make", "built"), Ok, "Claude Code on Anthropic Messages");
-    assert_eq!(read("Bash", Role::User, "make", ""), Ok);
-    assert_eq!(read("Bash", Role::User, "make", "Exit code 2\nno rule"), Failed);
-    assert_eq!(read("Bash", Role::User, "make | tail", "built"), Unknown, "a pipe hides the status");
-    assert_eq!(read("Bash", Role::Tool, "make", "built"), Unknown, "the wire format has no mark");
-    assert_eq!(read("bash", Role::User, "make", "built"), Unknown, "not known to mark a status");
+    assert_eq!(read("Bash", "make", "built"), Ok, "Claude Code");
+    assert_eq!(read("Bash", "make", ""), Ok);
+    assert_eq!(read("Bash", "make", "Exit code 2\nno rule"), Failed);
+    assert_eq!(read("Bash", "make | tail", "built"), Unknown, "a pipe hides the status");
+    assert_eq!(read("bash", "make", "built"), Unknown, "not known to mark a status");
     for tool in ["terminal", "shell", "exec_command", "execute_command", "run_shell_command"] {
-        assert_eq!(read(tool, Role::User, "make", "built"), Unknown, "{tool}");
+        assert_eq!(read(tool, "make", "built"), Unknown, "{tool}");
     }
 }
 

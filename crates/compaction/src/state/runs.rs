@@ -135,6 +135,7 @@ fn ended(act: &Act, outcome: &ActOutcome, printed: &str, looks: bool) -> RunOutc
     }
     match outcome.status {
         CallStatus::Failed => return RunOutcome::Failed,
+        CallStatus::Ok if fell_back(&act.target, printed) => return RunOutcome::Failed,
         CallStatus::Ok if hides_verdict(&act.target, outcome, printed) => return RunOutcome::Unknown,
         CallStatus::Ok => return RunOutcome::Ok,
         CallStatus::Unknown => {}
@@ -151,8 +152,12 @@ fn ended(act: &Act, outcome: &ActOutcome, printed: &str, looks: bool) -> RunOutc
     if !looks && windows(printed).iter().any(|window| window.lines().any(is_diagnostic)) {
         return RunOutcome::Failed;
     }
-    // What was printed is no evidence of success.
-    RunOutcome::Unknown
+    // Behind a pipe, output without any sign of failure is evidence, unless it is part of the output of a test. Where no
+    // status is stated at all, output is none.
+    let is_told_by_output = outcome.is_hidden_success
+        && printed.trim().len() > 1
+        && !hides_verdict(&act.target, outcome, printed);
+    if is_told_by_output { RunOutcome::Ok } else { RunOutcome::Unknown }
 }
 
 /// Whether an output says that the command goes on in the background.

@@ -191,7 +191,7 @@ async fn a_model_that_only_ever_recalls_comes_to_an_end() {
             6,
             "three that are answered, two that are refused, and the last"
         );
-        assert!(stage.upstream.calls()[5].text().contains("answer with what is at hand"));
+        assert!(stage.upstream.calls()[5].text().contains("answer with the information you have"));
         let warned = stage.events.lock().unwrap().iter().any(
             |event| matches!(event, GatewayEvent::Warning(words) if words.contains("gateway.recall_rounds")),
         );

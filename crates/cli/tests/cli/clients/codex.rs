@@ -94,7 +94,8 @@ async fn codex_finishes_in_thrift_with_all_its_tools() {
     let Some(program) = installed(PROGRAM) else { return };
     let job = job().await;
     let home = tempfile::tempdir().unwrap();
-    let settings = "economy: { mode: off, clients: { codex: { mode: thrift } } }\n";
+    // Small views, so that a short task is compacted.
+    let settings = "economy: { mode: off, clients: { codex: { mode: thrift } } }\ncompression: { target_tokens: 5400 }\n";
     std::fs::write(home.path().join("config.yaml"), settings).unwrap();
     let gateway = Gateway::start(home, &job.upstream.url());
     let ended = run(&job, &program, gateway.url());

@@ -178,7 +178,7 @@ async fn late_notes_take_the_place_of_the_rules_notes_with_the_next_compaction()
     let mut talk = Talk::begin("", Notes::Late(gate.clone())).await;
     talk.until_compacted(1).await;
     let screen = talk.gateway.screen();
-    assert!(screen.contains("not there in time"), "{screen}");
+    assert!(screen.contains("not ready in time"), "{screen}");
     assert!(!talk.notes().contains("A harbour for tall ships."), "{}", talk.notes());
     // The model finishes meanwhile: its call is booked.
     gate.open();

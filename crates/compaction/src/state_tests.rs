@@ -36,6 +36,11 @@ impl Talk {
         self
     }
 
+    /// A command of an agent whose results state a status or nothing.
+    fn shell(self, command: &str, result: &str) -> Self {
+        self.step("shell", serde_json::json!({ "command": command }), result)
+    }
+
     fn run(self, command: &str, result: &str) -> Self {
         self.step("Bash", serde_json::json!({ "command": command }), result)
     }
@@ -308,13 +313,16 @@ fn a_success_needs_evidence_and_a_pipe_hides_the_status() {
         ),
     ];
     for (command, output, outcome) in cases {
-        let state = Talk::default().user("Run it.").run(command, output).state();
+        let state = Talk::default().user("Run it.").shell(command, output).state();
         assert_eq!(state.runs[0].outcome, outcome, "{command}: {output}");
     }
     // That another answer stated a status says nothing about one that states none.
-    let state =
-        Talk::default().user("Run it.").run("make", "Exit code 2\nno rule\n").run("make all", "").state();
-    assert_eq!(state.runs[1].outcome, RunOutcome::Unknown);
+    let talk = Talk::default().user("Run it.").shell("make", "Exit code 2\nno rule\n");
+    assert_eq!(talk.clone().shell("make all", "").state().runs[1].outcome, RunOutcome::Unknown);
+    // Claude Code states every failure.
+    assert_eq!(talk.run("make all | tail -1", "built\n").state().runs[1].outcome, RunOutcome::Ok);
+    let fallback = Talk::default().user("Run it.").run("make || echo none", "none\n");
+    assert_eq!(fallback.state().runs[0].outcome, RunOutcome::Failed);
 }
 
 #[test]

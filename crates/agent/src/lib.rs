@@ -1,7 +1,7 @@
 //! The agent: a loop around the managed call, with tools on the user's machine, approvals and memory.
 //!
 //! An [`Agent`] has one conversation: [`Agent::turn`] sends a message, works until an answer calls no tool, and reports to
-//! [`AgentEvents`]. A [`Tool`] states the effects of a call before it runs ([`Proposal`]); [`Approvals`] decides whether the
+//! [`AgentEvents`]. A tool states the effects of a call before it runs ([`Proposal`]); [`Approvals`] decides whether the
 //! call is allowed, denied, or needs an answer from an [`Approver`]. No text of a model, file or command can approve
 //! anything: only the user's answer does.
 //!

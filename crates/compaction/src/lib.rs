@@ -1,6 +1,6 @@
 //! Compaction in five phases: prune, cut, summarise, check, assemble. No I/O, no clock, no model of its own.
 //!
-//! [`compact`] makes one attempt: it never changes the conversation, and returns a new view of it with a report. [`preview`] is the plan
+//! [`Conversation::compact`] makes one attempt: it never changes the conversation, and returns a new view of it with a report. [`Conversation::preview`] is the plan
 //! alone. A [`Summariser`] writes the summary; [`RuleSummariser`] needs no model. A [`Ledger`] has every exact fact of the conversation,
 //! and a summary is checked against it.
 //!

@@ -33,7 +33,7 @@ impl Gateway {
         Self { shared: Arc::new(Shared::new(setup, config)) }
     }
 
-    /// Answers a request from any source. [`serve`](crate::serve) calls this for every request of a connection.
+    /// Answers a request from any source. [`Gateway::serve`] calls this for every request of a connection.
     pub async fn answer<B>(
         &self,
         request: Request<B>,

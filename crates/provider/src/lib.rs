@@ -2,8 +2,8 @@
 //! of requests to a server with few slots.
 //!
 //! [`Endpoint`] is the address of a model; [`Client`] sends an [`OutgoingCall`] there and returns a [`Reply`], within time limits and with
-//! retries until the first part of an answer was passed on. [`classify`] converts a failure to a [`ProviderError`] whose kind decides what
-//! to do, and [`advice`] returns text for the user. [`CacheMarks`] places marks as the last step before sending; [`CacheOutcome`] is the
+//! retries until the first part of an answer was passed on. [`ProviderError::classify`] reads a failure; the
+//! kind of the error decides what to do, and [`ProviderError::advice`] returns text for the user. [`CacheMarks`] places marks as the last step before sending; [`CacheOutcome`] is the
 //! reason why a prompt was not read from the cache; [`PrefixCache`] predicts what would be read. [`WindowFacts`] resolves a window.
 //!
 //! For programs that call models and handle every kind of failure.

@@ -1,6 +1,6 @@
 //! The cost of a recorded conversation, with and without Throughline.
 //!
-//! A [`Recording`] is a recorded conversation as a list of calls. [`replay`] prices it twice by the published rules of prompt caches: as
+//! A [`Recording`] is a recorded conversation as a list of calls. [`Recording::replay`] prices it twice by the published rules of prompt caches: as
 //! the recorded client sent it, and through the managed call, fed message by message with the recorded answers played as the model's.
 //! Nothing is sent anywhere; tokens are estimates, prices are list prices.
 //!

@@ -1,7 +1,7 @@
 //! A conversation: messages of every wire format in one model, groups, and the rules that providers enforce.
 //!
 //! A [`Message`] has its original JSON and the positions of its role, text, tool calls and results inside it; nothing is re-serialised, so
-//! an untouched message is written byte for byte as it was read. [`decode`] reads request bodies, message lists and session logs;
+//! an untouched message is written byte for byte as it was read. [`Transcript::decode`] reads request bodies, message lists and session logs;
 //! [`Groups`] says which messages belong together; [`cuts`](CutPoints::of) says where a conversation may be cut; [`Violation::find`] lists what
 //! a provider would refuse.
 //!

@@ -55,7 +55,7 @@ pub(super) struct Asked {
 
 /// The criterion of an answer.
 pub(super) enum Answer {
-    /// The passages together contain one key of every group, compared without case and with white space folded.
+    /// The passages together contain one key of every group, compared without case and with runs of white space as one space.
     Keys(Vec<Vec<String>>),
     /// A passage contains one of these messages.
     Messages(HashSet<u64>),

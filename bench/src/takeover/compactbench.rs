@@ -3,7 +3,7 @@
 //! The package writes the cases; its templates are in its source distribution, under `benchmarks/public`. A case is inserted at the
 //! beginning, in the middle and at the end of a generated coding session. After each compaction the conversation continues with the
 //! package's question at that point and more work. No model answers here: a name, decision or rule counts as kept if its words, without
-//! case and with white space folded, are in the notes (or in the view).
+//! case and with runs of white space as one space, are in the notes (or in the view).
 
 use std::fmt::Write;
 use std::path::Path;

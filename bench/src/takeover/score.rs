@@ -266,7 +266,7 @@ impl<'a> Text<'a> {
         text
     }
 
-    /// The sections about the present, folded.
+    /// The sections about the present, normalised by [`fold`].
     pub(super) fn now(&self) -> &str {
         &self.now
     }
@@ -338,7 +338,7 @@ pub(super) fn has(text: &str, keys: &Keys) -> bool {
     keys.iter().all(|group| group.iter().any(|key| text.contains(&fold(key))))
 }
 
-/// Whether a folded text contains a quote: its beginning, or most of its words and four of them in sequence.
+/// Whether a normalised text contains a quote: its first 70 characters, or most of its words and four of them in sequence.
 pub(super) fn said(text: &str, quote: &str, share: f64) -> bool {
     let folded = fold(quote);
     if text.contains(first_chars(&folded, 70)) {

@@ -1,4 +1,4 @@
-//! Text functions for comparisons with the marks: folded white space, words, lines, and JSON in Python's format.
+//! Text functions for comparisons with the marks: normalised white space, words, lines, and JSON in Python's format.
 //!
 //! The definitions are those of `score.py`, which is stored with the marks. Lengths are counted in characters.
 
@@ -16,7 +16,7 @@ pub(super) fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// Folds white space to single spaces and converts to lower case.
+/// Replaces each run of white space with one space and converts to lower case.
 pub(super) fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split(is_space).filter(|word| !word.is_empty()) {

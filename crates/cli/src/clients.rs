@@ -399,7 +399,7 @@ pub(crate) static CLIENTS: &[ClientProgram] = &[
     },
 ];
 
-/// The name that stands for all clients.
+/// The argument that selects all clients.
 pub(crate) const ALL: &str = "all";
 
 impl ClientProgram {

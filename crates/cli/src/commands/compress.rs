@@ -314,7 +314,7 @@ impl Compaction<'_> {
             if to_stdout { context.print_bytes(&document)? } else { write_atomic(path, &document)? }
         }
         if to_stdout {
-            // Stdout holds the transcript, so what is for people goes to the other side.
+            // Stdout has the transcript, so the report goes to stderr.
             context.tell(&view::report(self, None, args.extent(), context.width));
             return Ok(());
         }

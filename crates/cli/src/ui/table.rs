@@ -97,7 +97,7 @@ impl TextTable {
         headings + &rows.concat()
     }
 
-    /// The line of headings, empty if there is none, and the lines of each row.
+    /// Returns the line of headings, empty if there is none, and the lines of each row.
     pub(crate) fn render_rows(&self, width: usize, indent: usize) -> (String, Vec<String>) {
         let Some((headings, rows)) = self.rows.split_first() else { return (String::new(), Vec::new()) };
         let mut widths = self.widths();
@@ -134,7 +134,7 @@ impl TextTable {
         }
     }
 
-    /// A row as a block of lines: the first cell, then the others under it with their headings.
+    /// Formats a row as a block of lines: the first cell, then the others below it with their headings.
     fn block(&self, headings: &[String], row: &[String], width: usize, indent: usize) -> String {
         let mut out = String::new();
         let cells = row.iter().enumerate().filter(|(_, cell)| !cell.is_empty());

@@ -40,7 +40,7 @@ pub(super) enum Evidence {
     Summary,
     /// Words that programs end with when they fail, or an answer that begins with `Error: `.
     ErrorText,
-    /// A success that is stated for the last command of a pipe only. The status stays unknown.
+    /// A success stated only for the last command of a pipe. The status stays unknown.
     EndOfPipe,
 }
 

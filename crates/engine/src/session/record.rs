@@ -335,7 +335,7 @@ async fn take(setup: &SessionSetup, name: String, lease_ms: u64) -> Result<Conve
     .await?
 }
 
-/// What a lock is held by from now on.
+/// Takes a lock and returns its lease.
 fn lease(store: &dyn Store, host: &dyn Host, request: LockRequest) -> Result<Lease, SessionError> {
     match store.lock(&request, &|holder| host.is_alive(holder))? {
         LockOutcome::Taken { fence, .. } => Ok(Lease { name: request.name, holder: request.holder, fence }),

@@ -32,7 +32,7 @@ fn words_of_a_round_that_was_the_last_come_back_alone() {
         message(&json!({ "role": "assistant", "content": [{ "type": "text", "text": "let me look" }] }));
     let known = projection.keys(std::slice::from_ref(&call))[0];
     assert!(known.is(identity_of(&shown)));
-    // The next human text belongs to the human message, whoever answered before it.
+    // The next text of the user belongs to the user's message, whether the model or the gateway answered before it.
     let words = message(&json!({ "role": "user", "content": [
         { "type": "tool_result", "tool_use_id": "c1", "content": "found" },
         { "type": "text", "text": "and now?" }] }));

@@ -1,5 +1,5 @@
-//! The exact names that a view no longer has, the likeliest first: a search by words finds passages, and a call needs the
-//! path, the identifier or the flag letter by letter, which the words before it seldom have.
+//! Lists exact names that a view no longer contains, the likeliest first. A search by words finds passages, but a call needs the exact
+//! path, identifier or flag, which the agent's words before it seldom contain.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,19 +11,19 @@ use crate::recall::rank_names::{NamedText, names_of, rank_names};
 use crate::recall::tools::RecallToolset;
 use crate::recall::{RecallReader, RecallResult, readable};
 
-/// About as long as five of the longest passages of a search (200 words each): an answer grows by 1,500 tokens at most.
+/// The longest list, about 1,500 tokens: as long as five of the longest passages of a search (200 words each).
 const MAX_BYTES: usize = 6_000;
-/// A question of fewer words looks something up that it names.
+/// A question of fewer words names what it looks for and gets no list.
 const MIN_SENTENCE_WORDS: usize = 4;
-/// Of a very long conversation so much is read, as of a search: a few milliseconds' work.
+/// The most bytes of messages read, the newest first; takes a few milliseconds.
 const MAX_BYTES_READ: usize = 2 << 20;
-/// Messages read at once on the way.
+/// Number of messages read at a time.
 const READ_AT_ONCE: u64 = 64;
-/// What stands above the names.
+/// The line above the names.
 const HEADING: &str = "Exact names that are not in view, by the message they stand in, the likeliest first:";
 
-/// Lists names of the messages of a conversation, each given with its number, that its view no longer has: those first that are
-/// likely to be needed by who says `question`. `None` where the view has all names.
+/// Lists the names in the messages of a conversation that its view no longer contains, those most likely to be needed after `question`
+/// first. Each message comes with its number. Returns `None` if the view contains all names.
 #[must_use]
 pub fn list_names(question: &str, messages: &[(u64, &Message)], view: &[Message]) -> Option<String> {
     let shown: Vec<String> = view.iter().map(readable).collect();
@@ -74,8 +74,8 @@ pub fn list_names(question: &str, messages: &[(u64, &Message)], view: &[Message]
 }
 
 impl RecallReader<'_> {
-    /// The same for a conversation up to a session, whose view it is; of a very long one its newest part. Nothing where it was
-    /// not compacted.
+    /// Runs [`list_names`] over the conversation up to a session, compared with that session's view. Reads only the newest part of a
+    /// very long conversation. Returns `None` if the conversation was not compacted.
     pub(crate) fn names(&self, session: &SessionId, question: &str) -> RecallResult<Option<String>> {
         let view = self.store.view(self.owner, session, None)?;
         if !view.iter().any(|item| matches!(item, ViewMessage::Summary { .. })) {
@@ -104,7 +104,7 @@ impl RecallReader<'_> {
     }
 }
 
-/// Whether a question is more than a name or two to be looked up: so many words say what is about to be done.
+/// Whether a question has enough words to say what the agent is about to do, rather than to name what it looks for.
 pub(crate) fn is_sentence(question: &str) -> bool {
     question.split_whitespace().nth(MIN_SENTENCE_WORDS - 1).is_some()
 }

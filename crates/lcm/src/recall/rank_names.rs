@@ -1,11 +1,10 @@
-//! Exact names for a question: which paths, identifiers, flags and hashes of some texts somebody who says this is likely to
-//! write next.
+//! Ranks the paths, identifiers, flags and hashes in some texts by how likely an agent is to write them next, given its last words.
 //!
-//! What an agent says before a call seldom has the words of what it then writes, but names stand in groups: those of one file,
-//! one listing, one error. So every text is weighted: one part for being there, one for the words of the question that it has,
-//! one for a file that is being worked on. So is every window of eighty words that has words of the question, by the square of
-//! how well it answers, since a long text is seldom about one thing. Each shares its weight among its names, texts and windows
-//! have the same weight together, and a name gains from each place where it stands.
+//! An agent's words before a call seldom contain the names it then writes, but names occur in groups: those of one file, one listing,
+//! one error. Each text has a weight of 1, plus its relevance to the question, plus 1 if it names a file that is being worked on. Each
+//! window of eighty words with words of the question has the square of its relevance as its weight, because a long text is seldom
+//! about one subject. Texts and windows are scaled to the same total weight. A text or window divides its weight equally among its
+//! names. A name's score is the sum over all places where it occurs, times 1 plus the share of its words that are in the question.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +12,7 @@ use throughline_compaction::AnchorKind;
 use throughline_search::passages::{Commonness, Tally, WindowTallies};
 use throughline_search::question::Question;
 
-/// Shorter names are not worth a place.
+/// Shorter names are not listed.
 const MIN_NAME_CHARS: usize = 3;
 
 /// A text with its names.
@@ -30,11 +29,11 @@ pub(crate) struct NamedText<'t> {
 pub(crate) struct RankedName<'t> {
     /// The name.
     pub(crate) name: &'t str,
-    /// The text that speaks most for it; of equal ones the last.
+    /// The text that adds most to its score; the last one of equals.
     pub(crate) text: usize,
 }
 
-/// The names of some texts, the likeliest first. `current` are names of files that are being worked on. Any question is safe.
+/// Returns the names of some texts, the likeliest first. `current` contains the paths of files that are being worked on.
 #[must_use]
 pub(crate) fn rank_names<'t>(
     question: &str,
@@ -66,23 +65,23 @@ pub(crate) fn rank_names<'t>(
     ranked.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Names that stand together.
+/// A text or window with its names and weight.
 struct NamePlace<'t> {
     text: usize,
     names: Vec<&'t str>,
     weight: f64,
 }
 
-/// What speaks for a name.
+/// The score of a name while it is summed.
 #[derive(Default)]
 struct NameSum {
     weight: f64,
-    /// The most that one text adds, and which.
+    /// The largest amount that one text adds.
     most: f64,
     text: usize,
 }
 
-/// Whole texts.
+/// Returns the whole texts with their weights.
 fn of_texts<'t>(question: &Question, texts: &[NamedText<'t>], current: &HashSet<&str>) -> Vec<NamePlace<'t>> {
     let tallies: Vec<Tally> = texts.iter().map(|text| question.tally(text.text)).collect();
     let relevance = relevance(question, tallies.len(), &tallies.iter().collect::<Vec<_>>());
@@ -97,7 +96,7 @@ fn of_texts<'t>(question: &Question, texts: &[NamedText<'t>], current: &HashSet<
     places.filter(|place| !place.names.is_empty()).collect()
 }
 
-/// Windows that have words of the question.
+/// Returns the windows that have words of the question, with their weights.
 fn of_windows<'t>(question: &Question, texts: &[NamedText<'t>]) -> Vec<NamePlace<'t>> {
     let read: Vec<WindowTallies> = texts.iter().map(|text| question.tally_windows(text.text)).collect();
     let windows = read.iter().map(|text| text.windows).sum();

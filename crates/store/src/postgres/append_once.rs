@@ -1,5 +1,6 @@
-//! Appending to a session that this process knows, in one exchange: a statement that writes if the session is still at the version that
-//! was expected, and writes nothing otherwise. It is a function of the database, so that a connection plans it once. What it cannot do, [`messages`](super::messages) does in two.
+//! Appends to a session that this process knows in one exchange with the server: the statement writes if the session is still at the
+//! expected version, and nothing otherwise. It is a function of the database, so that each connection plans it once. What it cannot
+//! write, [`messages`](super::messages) writes in two exchanges.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,19 +19,19 @@ use super::messages::{self, MessageRows};
 use super::search_index::NewRows;
 use super::value::{SqlValue, int, values};
 
-/// Messages that are appended so: many at once gain nothing.
+/// The most messages appended this way: a larger append gains nothing from it.
 const MOST_MESSAGES: usize = 64;
-/// Sessions that are remembered.
+/// The most sessions remembered.
 const MOST_SESSIONS: usize = 16 * 1024;
 
-/// What never changes of a session.
+/// The fields of a session that never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KnownSession {
     pub(super) ordinal: u64,
     pub(super) chain: u64,
 }
 
-/// Sessions that this process read or wrote last.
+/// The sessions that this process read or wrote recently.
 #[derive(Debug, Default)]
 pub(super) struct KnownSessions {
     sessions: Mutex<HashMap<(Owner, SessionId), KnownSession>>,

@@ -115,12 +115,11 @@ pub(super) fn record(tx: &Tx<'_>, owner: &Owner, id: &SessionId, calls: &[NewCal
     Ok(added.len() as u64)
 }
 
-/// One call in one statement; its answer is how many sessions and calls there were. Where the key is another call's, nothing is
-/// written.
+/// Records one call. Returns the number of sessions found and of calls recorded; nothing is recorded if another call has the key.
 const RECORD_ONE: &str = "SELECT * FROM record_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
      $18, $19, $20, $21, $22, $23, $24)";
 
-/// Records a call, in one exchange; 0 where its key is that of another.
+/// Records a call in one exchange. Returns 0 if another call has its key.
 pub(super) fn record_one(server: &ServerPool, owner: &Owner, id: &SessionId, call: &NewCall) -> Result<u64> {
     let values = values![
         owner,

@@ -73,7 +73,7 @@ pub(super) struct ServerPool {
     pool: Pool,
     /// Writes that were begun.
     writes: AtomicU32,
-    /// Makes marks of writes from their numbers, with a random key: no other process makes the same.
+    /// Hashes the number of a write to its mark with a random key, so that no other process makes the same mark.
     marks: RandomState,
     marked: AtomicU64,
     /// `None` only while the server is dropped.

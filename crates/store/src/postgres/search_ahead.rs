@@ -1,7 +1,6 @@
-//! What a search is going to ask for, read in one exchange instead of one by one: messages with those beside them, and the conversations
-//! they are of.
+//! Reads the rows that a search needs in one exchange with the server: messages, their neighbours, and their conversations.
 //!
-//! A search reads one snapshot, so what was read stays right until it ends.
+//! A search reads one snapshot, so the rows stay valid until it ends.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -21,14 +20,14 @@ use super::rows::{session, session_columns};
 use super::search_source::row_columns;
 use super::value::{SqlValue, int};
 
-/// Messages with so many beside each, of the same session. `OFFSET 0` keeps the server from joining whole sessions.
+/// Messages with up to $3 neighbours of the same session on either side. `OFFSET 0` keeps the server from joining whole sessions.
 const WITH_NEIGHBOURS: &str = concat!(
     "SELECT n.* FROM (SELECT h.session, h.seq FROM messages h WHERE h.owner = $1 AND h.id = ANY ($2)) AS hit \
      CROSS JOIN LATERAL (SELECT ",
     row_columns!(),
     " FROM messages m WHERE m.owner = $1 AND m.session = hit.session AND m.seq >= hit.seq - $3 AND m.seq <= hit.seq + $3 OFFSET 0) AS n"
 );
-/// All sessions of the chains of the same messages.
+/// All sessions of the chains that contain these messages.
 const THEIR_CHAINS: &str = concat!(
     "SELECT ",
     session_columns!(),
@@ -36,7 +35,7 @@ const THEIR_CHAINS: &str = concat!(
      ANY (ARRAY(SELECT h.session FROM messages h WHERE h.owner = $1 AND h.id = ANY ($2))))) ORDER BY ordinal"
 );
 
-/// Messages that are read on either side of one; a search that shows more asks for the others.
+/// The most neighbours read on either side of a message; a search that shows more reads the others separately.
 const MOST_BESIDE: u64 = 64;
 
 /// Rows and sessions that were read ahead.
@@ -47,20 +46,20 @@ pub(super) struct ReadAhead {
 
 #[derive(Default)]
 struct AheadRows {
-    /// Messages by session and place.
+    /// Messages by session and sequence number.
     rows: HashMap<i64, BTreeMap<i64, Rc<Row>>>,
-    /// Where messages stand, by their ids.
+    /// Session and sequence number of each message, by id.
     places: HashMap<i64, (i64, i64)>,
-    /// Places of a session all of whose messages were read.
+    /// Ranges of sequence numbers that were read completely, by session.
     covered: HashMap<i64, Vec<Range<i64>>>,
     /// Sessions by chain, the oldest first.
     chains: HashMap<u64, Vec<Session>>,
-    /// Chains of sessions.
+    /// The chain of each session.
     chain_of: HashMap<u64, u64>,
 }
 
 impl ReadAhead {
-    /// Reads messages, so many on either side of each, and their conversations.
+    /// Reads messages with up to `beside` neighbours on either side, and their conversations.
     pub(super) fn read(&self, tx: &Tx<'_>, owner: &Owner, ids: &[i64], beside: u64) -> PgResult<()> {
         let beside = stored(beside.min(MOST_BESIDE));
         let mut ids = ids.to_vec();
@@ -97,14 +96,14 @@ impl ReadAhead {
         Ok(())
     }
 
-    /// A message by its id.
+    /// Returns a message by its id, if it was read.
     pub(super) fn message(&self, id: i64) -> Option<Rc<Row>> {
         let read = self.read.borrow();
         let (session, seq) = read.places.get(&id)?;
         read.rows.get(session)?.get(seq).cloned()
     }
 
-    /// The first messages of places of a session, in this order, and the places whose messages were not read.
+    /// Returns the messages at the start of a range of sequence numbers that were read, in this order, and the rest of the range.
     pub(super) fn first_of(
         &self,
         session: i64,
@@ -128,21 +127,21 @@ impl ReadAhead {
         }
     }
 
-    /// A session by its ordinal.
+    /// Returns a session by its ordinal, if it was read.
     pub(super) fn session(&self, ordinal: u64) -> Option<Session> {
         let read = self.read.borrow();
         let members = read.chains.get(read.chain_of.get(&ordinal)?)?;
         members.iter().find(|session| session.ordinal == ordinal).cloned()
     }
 
-    /// The sessions of a chain, the oldest first.
+    /// Returns the sessions of a chain, the oldest first, if they were read.
     pub(super) fn members(&self, chain: u64) -> Option<Vec<Session>> {
         self.read.borrow().chains.get(&chain).cloned()
     }
 }
 
 impl AheadRows {
-    /// Whether a message was read with so many on either side.
+    /// Whether a message was read with `beside` neighbours on either side.
     fn has(&self, id: i64, beside: i64) -> bool {
         let Some((session, seq)) = self.places.get(&id) else { return false };
         let wanted = seq.saturating_sub(beside)..seq.saturating_add(beside);

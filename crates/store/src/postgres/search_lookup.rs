@@ -1,5 +1,5 @@
-//! Asking the index of an owner which blocks hold what is wanted. Slices of several segments are read at once: those that were named
-//! before, or, where a search goes from the newest segment to the oldest until it has enough, more with every question.
+//! Looks up in the index of an owner which blocks contain the wanted fingerprints. Slices of several segments are read in one query:
+//! the segments given to `read_ahead`, or, for a search from the newest segment to the oldest, a growing number of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use super::search_index::IndexKind;
 use super::search_source::PostgresSource;
 use super::value::{self, SqlValue, int};
 
-/// Segments whose slices are read at once, at first ...
+/// Number of segments whose slices the first query reads ...
 const FIRST_SEGMENTS: i64 = 8;
-/// ... and by and by: every time so many times as many, ...
+/// ... the factor by which the number grows with each query ...
 const MORE_SEGMENTS: i64 = 8;
-/// ... and so many at most.
+/// ... and its maximum.
 const MOST_SEGMENTS: i64 = 512;
-/// Slices that are kept at hand.
+/// The most slices kept in memory.
 const MAX_SLICES: usize = 16 * 1024;
 
 /// The lists of rows of a segment that is not sealed, block by block.
 pub(super) type OpenBlocks = BTreeMap<usize, Vec<Arc<[u8]>>>;
-/// The same of all such segments.
+/// The open blocks of all segments that are not sealed.
 pub(super) type OpenSegments = HashMap<IndexSegment, OpenBlocks>;
 
 /// Asks the segments of an owner's index.
@@ -33,7 +33,7 @@ pub(super) struct PostgresLookup<'s, 'c> {
     source: &'s PostgresSource<'s, 'c>,
     /// By kind, segment and slice; `None` where a slice is empty.
     slices: HashMap<(i64, i64, i64), Option<Vec<u8>>>,
-    /// Segments that are read at once the next time.
+    /// Number of segments that the next query reads.
     at_once: i64,
 }
 
@@ -57,7 +57,7 @@ impl<'s, 'c> PostgresLookup<'s, 'c> {
         Ok(number_of(segment) < self.source.state(kind_of(segment))?.sealed)
     }
 
-    /// Has the slices of a segment at hand that hold these fingerprints.
+    /// Reads the slices of a segment that contain these fingerprints, unless they are in memory.
     fn fetch(&mut self, segment: IndexSegment, wanted: &LookupTerms) -> PgResult<()> {
         let (kind, number) = (kind_of(segment), number_of(segment));
         let slices = slices_of(wanted);
@@ -100,12 +100,12 @@ impl<'s, 'c> PostgresLookup<'s, 'c> {
         Ok(())
     }
 
-    /// The blocks of a sealed segment that hold a fingerprint, once its slices are at hand.
+    /// Returns the blocks of a sealed segment that contain a fingerprint. Its slices must have been read.
     fn in_sealed(&self, segment: IndexSegment, fingerprint: u32) -> BlockSet {
         let key = (kind_of(segment).code(), number_of(segment), IndexSegment::slice_of(fingerprint) as i64);
         match self.slices.get(&key) {
             Some(Some(entries)) => {
-                // Where a slice is damaged, any block may hold the fingerprint: the texts decide.
+                // If a slice is damaged, any block may contain the fingerprint; the texts decide.
                 BlockSet::holders_of(fingerprint, entries, segment.blocks()).unwrap_or_else(BlockSet::all)
             }
             _ => BlockSet::none(),
@@ -118,7 +118,7 @@ impl<'s, 'c> PostgresLookup<'s, 'c> {
     }
 }
 
-/// The slices that hold fingerprints.
+/// Returns the numbers of the slices that contain these fingerprints.
 fn slices_of(wanted: &LookupTerms) -> Vec<i64> {
     let mut slices: Vec<i64> =
         wanted.iter().flatten().map(|fingerprint| IndexSegment::slice_of(*fingerprint) as i64).collect();
@@ -127,7 +127,7 @@ fn slices_of(wanted: &LookupTerms) -> Vec<i64> {
     slices
 }
 
-/// Whether the rows of a block hold one of some fingerprints. A list that is damaged may hold any.
+/// Whether the rows of a block contain one of these fingerprints. A damaged list may contain any.
 fn holds_one(lists: &[Arc<[u8]>], any: &[u32]) -> bool {
     lists.iter().any(|list| match FingerprintList::new(list) {
         Some(list) => any.iter().any(|fingerprint| list.holds(*fingerprint)),

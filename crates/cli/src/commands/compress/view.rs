@@ -22,7 +22,7 @@ const MAX_LISTED: usize = 12;
 const PREVIEWED: &str = "Nothing was changed. Leave out --preview to compact.";
 const PREVIEWED_IN_CHAT: &str = "Nothing was changed. /compress without --preview does it.";
 
-/// What follows the gauges and the map when nothing more was asked for.
+/// The line below the gauges and the map, unless details were requested.
 const MORE: &str = "--details adds the limits, what was pruned, the exact facts, and the summary.";
 const MORE_OF_NOTHING_DONE: &str = "--details adds the limits.";
 

@@ -15,7 +15,7 @@ use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{counted, on_one_line, percent, shorten, thousands, wrap};
 
 const INDENT: usize = 2;
-/// The most rows of the plot over time; a row of a longer period stands for several days.
+/// The most rows of the plot over time; for longer periods each row is the sum of several days.
 const MAX_ROWS: i32 = 31;
 /// The widest column of names.
 const MAX_NAME_COLUMNS: usize = 30;
